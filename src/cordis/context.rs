@@ -49,8 +49,8 @@ pub(super) struct Kernel {
     pub(super) queue: Queue,
     pub(super) waits: Waits,
     reports: Box<dyn Fn(&Report)>,
-    /// Cleanups that failed since the shutdown began.
-    failures: RefCell<Vec<Error>>,
+    /// Cleanups that failed since the shutdown began; none before it.
+    failures: RefCell<Option<Vec<Error>>>,
     next: Cell<u64>,
 }
 
@@ -225,11 +225,12 @@ impl Context {
             return Shutdown::default();
         };
         let root = Mount { kernel: self.kernel.clone(), id: root.id, status: root.status.clone() };
+        self.kernel.failures.replace(Some(Vec::new()));
         let hung = match tokio::time::timeout(grace, root.dispose().into_future()).await {
             Ok(_) => Vec::new(),
             Err(_) => self.kernel.hung(),
         };
-        Shutdown { hung, failures: self.kernel.failures.take() }
+        Shutdown { hung, failures: self.kernel.failures.take().unwrap_or_default() }
     }
 
     /// Names from the root down to this plugin: `loader > bash`.
@@ -404,9 +405,11 @@ impl Kernel {
     }
 
     /// Forgets a name that nobody provides or asks for, so that the table does not grow with names once used.
-    pub(super) fn prune(&self, slot: &ServiceSlot) {
-        if slot.is_unused() {
-            self.services.borrow_mut().remove(&slot.name);
+    pub(super) fn prune(&self, slot: &Rc<ServiceSlot>) {
+        let mut services = self.services.borrow_mut();
+        if slot.is_unused() && services.get(&slot.name).is_some_and(|known| Rc::ptr_eq(known, slot))
+        {
+            services.remove(&slot.name);
         }
     }
 
@@ -470,8 +473,8 @@ impl Kernel {
             | Error::Setup { source, .. } => source.clone(),
             other => other.clone().into(),
         };
-        if what == What::CleanupFailed {
-            self.failures.borrow_mut().push(error.clone());
+        if let (What::CleanupFailed, Some(failures)) = (&what, &mut *self.failures.borrow_mut()) {
+            failures.push(error.clone());
         }
         self.report(&Report { plugin: self.path(fiber), what, error: Some(cause) });
     }

@@ -19,6 +19,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -289,15 +290,16 @@ impl Context {
     /// All failures, in the order of the listeners.
     pub async fn parallel<E: Parallel>(&self, input: Rc<E::Input>) -> Result<(), ParallelError> {
         let listeners = self.kernel.snapshot::<Asked<E::Input, ()>>(E::NAME);
-        let start =
-            |listener: &Rc<Listener<Asked<E::Input, ()>>>| Some(listener.ask(input.clone()));
-        let mut going: Vec<_> = listeners.iter().map(start).collect();
-        let mut failed: Vec<Option<BoxError>> = going.iter().map(|_| None).collect();
+        let mut going = Vec::with_capacity(listeners.len());
+        let mut failed: Vec<Option<BoxError>> = listeners.iter().map(|_| None).collect();
         poll_fn(|cx| {
-            for (one, failure) in going.iter_mut().zip(&mut failed) {
-                let Some(future) = one else { continue };
-                if let Poll::Ready(outcome) = std::pin::pin!(future).poll(cx) {
-                    (*one, *failure) = (None, outcome.err());
+            for (at, listener) in listeners.iter().enumerate() {
+                if at == going.len() {
+                    going.push(listener.live.get().then(|| listener.ask(input.clone())));
+                }
+                let Some(future) = &mut going[at] else { continue };
+                if let Poll::Ready(outcome) = Pin::new(future).poll(cx) {
+                    (going[at], failed[at]) = (None, outcome.err());
                 }
             }
             if going.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
