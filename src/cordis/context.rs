@@ -23,9 +23,9 @@ use super::effect::{Cleanup, Effects, IntoCleanup, Outcome, Undo};
 use super::error::{BoxError, Error};
 use super::events::Bus;
 use super::fiber::{self, Fiber, FiberId, Mount, Phase, State, Status};
-use super::guard::{self, Guarded, LocalBoxFuture, Run};
+use super::guard::{self, Foreign, Guarded, Run};
 use super::plugin::{self, NoConfig, PluginDef};
-use super::refresh::{Need, Provision, Queue, ServiceSlot, Stopping};
+use super::refresh::{self, Need, Provision, Queue, ServiceSlot, Stopping};
 use super::report::{Report, What};
 use super::waits::{Waits, Wakers};
 
@@ -110,7 +110,7 @@ impl Context {
     pub fn root_with(reports: impl Fn(&Report) + 'static) -> Self {
         guard::install_panic_hook();
         let kernel = Rc::new(Kernel::new(Box::new(reports)));
-        kernel.spawn(Kernel::schedule(Rc::downgrade(&kernel)));
+        refresh::spawn(Kernel::schedule(Rc::downgrade(&kernel)));
         let def = plugin::plugin(async |_: Self, _: NoConfig| Ok::<(), BoxError>(())).named("root");
         let root = kernel.insert(None, None, &def, Value::Null);
         root.start_as_root();
@@ -189,9 +189,9 @@ impl Context {
         let key = owner.effects.borrow_mut().reserve();
         let (ctx, kernel, id, name) =
             (self.clone(), self.kernel.clone(), owner.id, name.to_owned());
-        let work: LocalBoxFuture<'static, _> = Box::pin(async move { task(ctx).await.outcome() });
+        let work: Foreign<()> = Box::pin(async move { task(ctx).await.outcome() });
         let work = Guarded::new(Run::new(id), work);
-        let handle = self.kernel.spawn(async move {
+        let handle = refresh::spawn(async move {
             let outcome = work.await;
             let finished = kernel.fiber(id).and_then(|fiber| fiber.effects.borrow_mut().take(key));
             drop(finished);
@@ -374,7 +374,7 @@ impl Kernel {
         };
         let id = self.fibers.borrow_mut().insert_with_key(fiber);
         let fiber = self.fibers.borrow()[id].clone();
-        self.subscribe(&fiber);
+        fiber.subscribe();
         fiber
     }
 

@@ -26,7 +26,7 @@ use std::task::Poll;
 use super::context::{Context, Kernel};
 use super::effect::{Outcome, Undo};
 use super::error::{BoxError, Error, ListenerError, ParallelError};
-use super::guard::{self, Guarded, LocalBoxFuture};
+use super::guard::{self, Foreign, Guarded};
 use super::report::{Report, What};
 use super::slots::Slots;
 
@@ -119,12 +119,9 @@ impl<T: 'static> Meaningful for Vec<T> {
 }
 
 type Told<E> = dyn Fn(&Context, &E) -> Result<(), BoxError>;
-type Asked<I, O> = dyn Fn(Context, Rc<I>) -> LocalBoxFuture<'static, Result<O, BoxError>>;
-type Wrapping<E> = dyn Fn(
-    Context,
-    Rc<<E as Waterfall>::Input>,
-    Next<E>,
-) -> LocalBoxFuture<'static, Result<<E as Waterfall>::Output, BoxError>>;
+type Asked<I, O> = dyn Fn(Context, Rc<I>) -> Foreign<O>;
+type Wrapping<E> =
+    dyn Fn(Context, Rc<<E as Waterfall>::Input>, Next<E>) -> Foreign<<E as Waterfall>::Output>;
 
 /// All lists of listeners, by name. The names are text, so that scripts can use them; the types are checked on the way in.
 #[derive(Default)]
@@ -138,9 +135,12 @@ trait AnyList {
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
 }
 
-/// The listeners of one event, by order and age.
+/// Order, then age.
+type Place = (i32, u64);
+
+/// The listeners of one event.
 struct List<F: ?Sized> {
-    slots: RefCell<Slots<(i32, u64), Rc<Listener<F>>>>,
+    slots: RefCell<Slots<Place, Rc<Listener<F>>>>,
 }
 
 impl<F: ?Sized + 'static> AnyList for List<F> {
@@ -261,11 +261,10 @@ impl Context {
         listener: impl AsyncFn(Self, Rc<E::Input>, Next<E>) -> Result<E::Output, BoxError> + 'static,
     ) -> Result<Undo, Error> {
         let listener = Rc::new(listener);
-        let call =
-            move |ctx: Self, input: Rc<E::Input>, next: Next<E>| -> LocalBoxFuture<'static, _> {
-                let listener = listener.clone();
-                Box::pin(async move { listener(ctx, input, next).await })
-            };
+        let call = move |ctx: Self, input: Rc<E::Input>, next: Next<E>| -> Foreign<_> {
+            let listener = listener.clone();
+            Box::pin(async move { listener(ctx, input, next).await })
+        };
         self.listen::<Wrapping<E>>(E::NAME, order, |ctx, live| {
             Rc::new(Listener { ctx, live, call })
         })
@@ -342,7 +341,7 @@ impl Context {
         default: impl AsyncFn(Rc<E::Input>) -> Result<E::Output, BoxError> + 'static,
     ) -> Result<E::Output, BoxError> {
         let default = Rc::new(default);
-        let tail = move |input| -> LocalBoxFuture<'static, _> {
+        let tail = move |input| -> Foreign<_> {
             let default = default.clone();
             Box::pin(async move { default(input).await })
         };
@@ -375,7 +374,7 @@ impl Context {
 
 fn boxed<I: 'static, O: 'static>(
     listener: impl AsyncFn(Context, Rc<I>) -> Result<O, BoxError> + 'static,
-) -> impl Fn(Context, Rc<I>) -> LocalBoxFuture<'static, Result<O, BoxError>> {
+) -> impl Fn(Context, Rc<I>) -> Foreign<O> {
     let listener = Rc::new(listener);
     move |ctx, input| {
         let listener = listener.clone();
@@ -399,7 +398,7 @@ impl Bus {
     }
 
     /// Empties the place at once, so that a dispatch that has not reached it passes it by.
-    fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: (i32, u64)) {
+    fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: Place) {
         let removed = list.slots.borrow_mut().remove(key);
         if list.slots.borrow().len() == 0 {
             self.lists.borrow_mut().remove(event);
@@ -460,9 +459,11 @@ pub struct Next<E: Waterfall> {
     input: Rc<E::Input>,
 }
 
+type Tail<E> = dyn Fn(Rc<<E as Waterfall>::Input>) -> Foreign<<E as Waterfall>::Output>;
+
 struct Chain<E: Waterfall> {
     listeners: Rc<[Rc<Listener<Wrapping<E>>>]>,
-    tail: Box<dyn Fn(Rc<E::Input>) -> LocalBoxFuture<'static, Result<E::Output, BoxError>>>,
+    tail: Box<Tail<E>>,
 }
 
 impl<E: Waterfall> Clone for Next<E> {
