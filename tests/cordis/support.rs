@@ -253,6 +253,11 @@ impl Emit for Ping {
     const NAME: &'static str = "test/ping";
 }
 
+/// How many listeners a [`Ping`] would reach.
+pub(crate) fn listeners(ctx: &Context) -> usize {
+    ctx.listener_count(Ping::NAME)
+}
+
 /// Writes one line at each [`Ping`].
 pub(crate) fn hear(ctx: &Context, journal: &Journal, line: &str) -> Result<Undo, Error> {
     let (journal, line) = (journal.clone(), line.to_owned());
