@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use nano_cordis::cordis::{BoxError, Context, Error, Mount, NoConfig, Service, State, Svc, plugin};
+use nano_cordis::cordis::{
+    BoxError, Context, Error, Mount, NoConfig, Optional, Service, State, Svc, plugin,
+};
 
 use crate::support::{Gate, Kept, Label, Test, define, get, give, kernel, read, rest};
 
@@ -223,6 +225,32 @@ fn k_064_a_declared_need_of_another_type_fails_instead_of_waiting() {
         let error = consumer.error();
         assert!(matches!(error, Some(Error::TypeMismatch { .. })), "not {error:?}");
         test.reports.take_one();
+    });
+}
+
+#[test]
+fn k_061_an_optional_argument_restarts_nobody() {
+    kernel(async |test| {
+        let kept = Kept::default();
+        let (keeping, journal) = (kept.clone(), test.journal.clone());
+        let def = plugin(move |_: Context, _: NoConfig, number: Optional<Number>| {
+            journal.push("start");
+            keeping.keep(Rc::new(number));
+            async { Ok::<_, BoxError>(()) }
+        });
+        test.mount(&def.named("reader"));
+        let (host, provider) = test.host("host").await;
+        let number = kept.last();
+        let before = number.get().map(|it| it.0);
+
+        host.provide(Rc::new(Number(7))).unwrap();
+        rest().await;
+        let while_there = number.get().map(|it| it.0);
+        provider.dispose().await;
+        rest().await;
+
+        assert_eq!((before, while_there, number.get().map(|it| it.0)), (None, Some(7), None));
+        assert_eq!(test.journal.take(), ["start"]);
     });
 }
 
