@@ -107,10 +107,10 @@ fn fails_if_told(journal: &Journal) -> PluginDef {
         let journal = journal.clone();
         Box::pin(async move {
             hear(&ctx, &journal, "heard")?;
-            match config["fail"] == Value::Bool(true) {
-                true => Err("told to".into()),
-                false => Ok(None),
+            if config["fail"] == Value::Bool(true) {
+                return Err("told to".into());
             }
+            Ok(None)
         })
     })
 }

@@ -141,10 +141,10 @@ impl Probe {
     }
 
     fn cleanup(self) -> Cleanup {
-        match self.cleanup_gate.is_some() || !self.cleanup_delay.is_zero() {
-            true => Cleanup::future(async move || self.stop_slowly().await),
-            false => Cleanup::sync(move || self.journal.push(format!("{} stop", self.name))),
+        if self.cleanup_gate.is_none() && self.cleanup_delay.is_zero() {
+            return Cleanup::sync(self.journal.line(&format!("{} stop", self.name)));
         }
+        Cleanup::future(async move || self.stop_slowly().await)
     }
 
     async fn stop_slowly(self) {
