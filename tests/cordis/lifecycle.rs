@@ -82,7 +82,7 @@ fn k_077_a_dispose_waits_for_the_body() {
         let seen = states(&plugin);
         rest().await;
 
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         rest().await;
         let done_early = poll_once(&mut disposing).await.is_some();
         gate.open();

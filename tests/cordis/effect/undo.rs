@@ -1,6 +1,6 @@
 //! Undoing by hand.
 
-use nano_cordis::cordis::{Cleanup, Error, Undo};
+use nano_cordis::cordis::{Error, Undo};
 
 use crate::support::{Gate, Kept, at_once, kernel, pass, poll_once, rest};
 
@@ -73,11 +73,11 @@ fn k_009_a_cleanup_may_await_its_own_undo() {
         let own = Kept::<Undo>::default();
         let (kept, journal) = (own.clone(), test.journal.clone());
         let undo = ctx.effect(move || {
-            Cleanup::future(async move || {
+            async move || {
                 let outcome = kept.last().call().await;
                 journal.push("cleaned");
                 outcome.map(drop)
-            })
+            }
         });
         own.keep(undo.unwrap());
 
@@ -97,7 +97,7 @@ fn k_010_an_unload_waits_for_an_undo_in_flight() {
         drop(undo.call());
         rest().await;
 
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         rest().await;
         let done_early = poll_once(&mut disposing).await.is_some();
         gate.open();
@@ -131,10 +131,10 @@ fn k_015_a_cleanup_that_fails_by_hand_is_its_callers_to_handle() {
         let (ctx, plugin) = test.host("p").await;
         let journal = test.journal.clone();
         let undo = ctx.effect(move || {
-            Cleanup::sync(move || {
+            move || {
                 journal.push("tried");
                 Err::<(), _>("boom")
-            })
+            }
         });
 
         let outcome = undo.unwrap().call().await;

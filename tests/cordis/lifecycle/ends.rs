@@ -55,7 +55,7 @@ fn k_098_a_dispose_whose_future_is_dropped_still_ends() {
         let plugin = test.probe("p").cleanup_delay(50).mount(&test.root);
         rest().await;
 
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         let done_early = poll_once(&mut disposing).await.is_some();
         drop(disposing);
         pass(100).await;

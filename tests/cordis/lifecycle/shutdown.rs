@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use nano_cordis::cordis::{Cleanup, Error};
+use nano_cordis::cordis::Error;
 
 use crate::support::{Gate, at_once, hear, kernel, listeners, rest};
 
@@ -40,7 +40,7 @@ fn k_099_a_shutdown_returns_what_failed() {
     kernel(async |test| {
         let (ctx, _) = test.host("p").await;
         ctx.effect(|| test.journal.line("E1")).unwrap();
-        ctx.effect(|| Cleanup::sync(|| Err::<(), _>("boom"))).unwrap();
+        ctx.effect(|| || Err::<(), _>("boom")).unwrap();
 
         let shutdown = test.root.shutdown(GRACE).await;
 
