@@ -172,6 +172,20 @@ fn k_095_a_life_without_events_has_five_states() {
     });
 }
 
+/// Whoever watches a plugin is no part of it.
+#[test]
+fn k_095_a_recorder_that_panics_changes_nothing() {
+    kernel(async |test| {
+        let plugin = test.probe("p").mount(&test.root);
+        plugin.observe(|_| panic!("a recorder that fails"));
+        let seen = states(&plugin);
+
+        plugin.ready().await.unwrap();
+
+        assert_eq!(seen.take(), ["PENDING", "LOADING", "ACTIVE"]);
+    });
+}
+
 #[test]
 fn k_096_a_body_that_never_ends_holds_up_nobody_else() {
     kernel(async |test| {

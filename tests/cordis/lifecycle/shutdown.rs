@@ -54,6 +54,20 @@ fn k_099_a_shutdown_returns_what_failed() {
 }
 
 #[test]
+fn k_099_what_failed_before_is_not_told_again() {
+    kernel(async |test| {
+        let (ctx, plugin) = test.host("p").await;
+        ctx.effect(|| || Err::<(), _>("boom")).unwrap();
+        plugin.dispose().await;
+        test.reports.take_one();
+
+        let shutdown = test.root.shutdown(GRACE).await;
+
+        assert!(shutdown.failures.is_empty(), "{:?}", shutdown.failures);
+    });
+}
+
+#[test]
 fn k_099_a_root_that_was_shut_down_mounts_nothing() {
     kernel(async |test| {
         test.root.shutdown(GRACE).await;
