@@ -295,7 +295,7 @@ fn k_028_what_is_dropped_may_use_the_kernel() {
                 std::future::pending::<()>().await;
                 drop(waits);
             })?;
-            ctx.provide_named("nosy", Rc::new(nosy("service")))?;
+            ctx.provide_named("nosy", Rc::new(nosy("provided")))?;
             body.journal.push("started");
             Ok(())
         });
@@ -308,7 +308,7 @@ fn k_028_what_is_dropped_may_use_the_kernel() {
 
         let mut lines = test.journal.take();
         lines.sort();
-        assert_eq!(lines, ["body", "cleanup", "listener", "service", "started", "task"]);
+        assert_eq!(lines, ["body", "cleanup", "listener", "provided", "started", "task"]);
     });
 }
 
