@@ -31,8 +31,12 @@ const EFFECTS: usize = 100_000;
 
 fn main() {
     match env::args().nth(1).as_deref() {
-        Some("--idle-plugins") => in_kernel(async |root| println!("{}", idle_plugin_bytes(&root).await)),
-        Some("--million-effects") => in_kernel(async |root| println!("{}", million_effects_bytes(&root))),
+        Some("--idle-plugins") => {
+            in_kernel(async |root| println!("{}", idle_plugin_bytes(&root).await))
+        }
+        Some("--million-effects") => {
+            in_kernel(async |root| println!("{}", million_effects_bytes(&root)))
+        }
         _ => all_rows(),
     }
 }
@@ -89,7 +93,8 @@ fn mount_rows() {
 
 /// Mounts until all are active, then shuts the root down: milliseconds of both.
 fn mount_and_dispose(count: usize, distinct: bool, runs: usize) -> (f64, f64) {
-    let times = (0..runs).map(|_| in_kernel(async |root| mount_and_dispose_once(&root, count, distinct).await));
+    let times = (0..runs)
+        .map(|_| in_kernel(async |root| mount_and_dispose_once(&root, count, distinct).await));
     let (mount, dispose) = times.unzip();
     (median(mount), median(dispose))
 }

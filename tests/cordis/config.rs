@@ -123,7 +123,8 @@ fn k_148_without_a_validator_the_body_gets_the_raw_value() {
 fn k_149_null_counts_as_absent_at_any_depth() {
     kernel(async |test| {
         let received = Received::<Config>::default();
-        let config = json!({ "greeting": null, "note": null, "tools": null, "inner": { "deep": null } });
+        let config =
+            json!({ "greeting": null, "note": null, "tools": null, "inner": { "deep": null } });
 
         test.root.plugin(&keeper(&received), config).unwrap().ready().await.unwrap();
 

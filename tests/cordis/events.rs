@@ -8,7 +8,9 @@ mod waterfall;
 
 use std::rc::Rc;
 
-use nano_cordis::cordis::{BoxError, Context, Emit, Error, Next, Parallel, Serial, Undo, Waterfall};
+use nano_cordis::cordis::{
+    BoxError, Context, Emit, Error, Next, Parallel, Serial, Undo, Waterfall,
+};
 use serde_json::Value;
 
 use crate::support::{Journal, kernel};

@@ -6,9 +6,7 @@ mod stale;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use nano_cordis::cordis::{
-    BoxError, Context, Error, Mount, PluginDef, Service, Svc, Undo, plugin,
-};
+use nano_cordis::cordis::{BoxError, Context, Error, Mount, PluginDef, Service, Svc, Undo, plugin};
 use serde_json::Value;
 
 use crate::support::{Gate, Test, define, kernel};
@@ -143,7 +141,8 @@ fn k_131_what_a_caller_registers_goes_with_the_caller() {
     kernel(async |test| {
         let front = mount_desk(&test, []).await;
         let effects = front.effect_count();
-        let visitor = mount_visitor(&test, "ada", |desk, name| drop(desk.sign_up(name).unwrap())).await;
+        let visitor =
+            mount_visitor(&test, "ada", |desk, name| drop(desk.sign_up(name).unwrap())).await;
         let present = desk(&test).names();
 
         visitor.dispose().await;

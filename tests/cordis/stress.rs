@@ -143,7 +143,9 @@ fn a_hundred_thousand_effects_are_undone_in_reverse_on_a_small_stack() {
                 for number in 0..100_000 {
                     let lowest = counter.clone();
                     // Only the one just below the lowest so far may follow.
-                    ctx.effect(move || move || lowest.set(lowest.get() - usize::from(lowest.get() == number + 1)))?;
+                    ctx.effect(move || {
+                        move || lowest.set(lowest.get() - usize::from(lowest.get() == number + 1))
+                    })?;
                 }
                 Ok(())
             });

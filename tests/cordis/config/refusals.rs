@@ -5,7 +5,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use nano_cordis::cordis::{
-    BoxError, ConfigError, ConfigType, Context, Error, Mount, PluginDef, Secret, State, What, plugin,
+    BoxError, ConfigError, ConfigType, Context, Error, Mount, PluginDef, Secret, State, What,
+    plugin,
 };
 
 use super::Config;
@@ -107,7 +108,10 @@ fn k_147_without_config_every_required_field_is_missing() {
         let error = refuse::<Required>(&test, Value::Null).await;
 
         assert_eq!(error.faults.len(), 2);
-        assert!(error.to_string().contains("model") && error.to_string().contains("key"), "{error}");
+        assert!(
+            error.to_string().contains("model") && error.to_string().contains("key"),
+            "{error}"
+        );
     });
 }
 

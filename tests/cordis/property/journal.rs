@@ -15,7 +15,11 @@ pub(super) enum Mark {
 pub(super) fn replay(specs: &[Spec], journal: &[(usize, Mark)]) -> Vec<Mark> {
     let mut last = vec![Mark::Stop; specs.len()];
     for (at, (id, mark)) in journal.iter().copied().enumerate() {
-        assert!(follows(last[id], mark), "entry {at}: {mark:?} of {id} after {:?}: {journal:?}", last[id]);
+        assert!(
+            follows(last[id], mark),
+            "entry {at}: {mark:?} of {id} after {:?}: {journal:?}",
+            last[id]
+        );
         let parent = specs[id].parent.map(|parent| last[parent]);
         assert_ne!(parent, Some(Mark::Stop), "entry {at}: {id} outlives its parent: {journal:?}");
         let alive = |child: usize| specs[child].parent == Some(id) && last[child] != Mark::Stop;

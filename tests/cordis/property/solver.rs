@@ -74,7 +74,8 @@ impl Facts<'_> {
     /// Who must be active: grows from nothing, one plugin after the other, until no more may run.
     pub(super) fn active(&self) -> Vec<bool> {
         let mut active = vec![false; self.specs.len()];
-        while let Some(id) = (0..active.len()).find(|id| !active[*id] && self.may_run(*id, &active)) {
+        while let Some(id) = (0..active.len()).find(|id| !active[*id] && self.may_run(*id, &active))
+        {
             active[id] = true;
         }
         active
@@ -104,7 +105,9 @@ impl Facts<'_> {
         let busy = |id: &usize| self.seen[*id].busy();
         let (mut excused, mut others): (Vec<_>, Vec<_>) =
             (0..self.specs.len()).filter(busy).partition(|id| self.seen[*id].at_gate);
-        while let Some(at) = others.iter().position(|id| excused.iter().any(|by| self.holds_up(*by, *id))) {
+        while let Some(at) =
+            others.iter().position(|id| excused.iter().any(|by| self.holds_up(*by, *id)))
+        {
             excused.push(others.swap_remove(at));
         }
         others
