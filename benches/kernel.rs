@@ -223,6 +223,7 @@ fn link(number: usize) -> PluginDef {
             Ok(None)
         })
     })
+    .expect("a list of names")
 }
 
 // ---- events

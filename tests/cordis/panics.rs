@@ -41,7 +41,7 @@ fn assert_keeps(error: &(dyn StdError + 'static), message: &str) {
 }
 
 fn assert_report_keeps(report: &Report, message: &str) {
-    assert_keeps(report.error.as_ref().expect("an error"), message);
+    assert_keeps(&**report.error.as_ref().expect("an error"), message);
     assert!(report.to_string().contains(message), "{report}");
     assert_eq!(report.to_string().lines().count(), 1);
 }

@@ -261,7 +261,7 @@ fn k_138_a_view_outlives_its_caller_but_registers_nothing() {
         visitor.dispose().await;
         let refused = view.sign_up("late");
 
-        assert!(matches!(refused, Err(Error::Inactive { plugin }) if plugin == "ada"));
+        assert!(matches!(refused, Err(Error::Inactive { .. })));
         assert_eq!(desk(&test).names(), Vec::<String>::new());
     });
 }

@@ -35,6 +35,7 @@ fn link(number: usize) -> PluginDef {
             Ok(None)
         })
     })
+    .expect("a list of names")
 }
 
 #[test]

@@ -85,9 +85,7 @@ async fn run(test: &Test, specs: Vec<Spec>, steps: &[Step]) {
         world.take(*step).await;
     }
     world.rest().await;
-    for plugin in &world.plugins {
-        plugin.gate.open();
-    }
+    (0..PLUGINS).for_each(|id| world.open(id));
     world.rest().await;
     assert!(world.seen().iter().all(|it| !it.busy()), "with open gates nobody waits");
     world.shut_down().await;
@@ -105,7 +103,8 @@ struct World {
 struct Plugin {
     mount: RefCell<Option<Mount>>,
     wanted: Cell<bool>,
-    gate: Gate,
+    gate: RefCell<Gate>,
+    is_open: Cell<bool>,
     at_gate: Cell<bool>,
 }
 
@@ -114,7 +113,8 @@ impl World {
         let plugin = |_| Plugin {
             mount: RefCell::default(),
             wanted: Cell::new(false),
-            gate: Gate::shut(),
+            gate: RefCell::new(Gate::shut()),
+            is_open: Cell::new(false),
             at_gate: Cell::new(false),
         };
         Rc::new(World {
@@ -132,8 +132,8 @@ impl World {
             Step::Dispose(id) => self.dispose(id),
             Step::Provide(number) => self.provide(number),
             Step::Withdraw(number) => self.withdraw(number),
-            Step::Open(id) => self.plugins[id].gate.open(),
-            Step::Shut(id) => self.plugins[id].gate.close(),
+            Step::Open(id) => self.open(id),
+            Step::Shut(id) => self.shut(id),
             Step::Rest => self.rest().await,
         }
     }
@@ -172,12 +172,25 @@ impl World {
         drop(undo.map(|it| it.call()));
     }
 
+    fn open(&self, id: usize) {
+        self.plugins[id].is_open.set(true);
+        self.plugins[id].gate.borrow().open();
+    }
+
+    /// Whoever waits at the old gate goes on waiting there.
+    fn shut(&self, id: usize) {
+        if self.plugins[id].is_open.replace(false) {
+            self.plugins[id].gate.replace(Gate::shut());
+        }
+    }
+
     fn def(self: &Rc<Self>, id: usize) -> PluginDef {
         let world = self.clone();
         let needs: Vec<_> = self.specs[id].needs.iter().map(|it| it.name()).collect();
         PluginDef::dynamic(&format!("p{id}"), &json!(needs), None, move |ctx, _| {
             Box::pin(world.clone().body(id, ctx))
         })
+        .expect("a list of names")
     }
 
     async fn body(self: Rc<Self>, id: usize, ctx: Context) -> Result<Option<Cleanup>, BoxError> {
@@ -201,6 +214,7 @@ impl World {
         Ok(Some(Cleanup::future(async move || {
             self.note(id, Mark::Leave);
             self.wait_if(id, place == Place::Leave).await;
+            Ok(())
         })))
     }
 
@@ -211,7 +225,8 @@ impl World {
     async fn wait_if(&self, id: usize, waits: bool) {
         if waits {
             self.plugins[id].at_gate.set(true);
-            self.plugins[id].gate.pass().await;
+            let gate = self.plugins[id].gate.borrow().clone();
+            gate.pass().await;
             self.plugins[id].at_gate.set(false);
         }
     }

@@ -96,7 +96,7 @@ fn k_212_a_context_of_an_earlier_run_registers_nothing_into_the_new_run() {
         let effects = restart(&test, &visitor, front).await;
 
         let refused: [Result<(), Error>; 5] = [
-            stale.effect(|| unreachable!("the setup runs")).map(drop::<Undo>),
+            stale.effect(|| -> () { unreachable!("the setup runs") }).map(drop::<Undo>),
             hear(&stale, &test.journal, "heard").map(drop),
             give(&stale, "late", "late").map(drop),
             stale.plugin(&test.probe("child").def(), Value::Null).map(drop),
