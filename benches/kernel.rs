@@ -31,12 +31,8 @@ const EFFECTS: usize = 100_000;
 
 fn main() {
     match env::args().nth(1).as_deref() {
-        Some("--idle-plugins") => {
-            in_kernel(async |root| println!("{}", idle_plugin_bytes(&root).await))
-        }
-        Some("--million-effects") => {
-            in_kernel(async |root| println!("{}", million_effects_bytes(&root)))
-        }
+        Some("--idle-plugins") => in_kernel(async |root| print(idle_plugin_bytes(&root).await)),
+        Some("--million-effects") => in_kernel(async |root| print(million_effects_bytes(&root))),
         _ => all_rows(),
     }
 }
@@ -53,6 +49,15 @@ fn all_rows() {
 fn row(name: &str, value: f64, unit: &str, goal: f64) {
     let verdict = if value <= goal { "ok" } else { "short" };
     println!("{name}\t{value:.3}\t{unit}\t<= {goal}\t{verdict}");
+}
+
+fn print(bytes: f64) {
+    println!("{bytes}");
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no count here is that large")]
+fn float(count: usize) -> f64 {
+    count as f64
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -105,7 +110,7 @@ async fn mount_and_dispose_once(root: &Context, count: usize, distinct: bool) ->
     let mount = milliseconds(begin);
     assert!(all(&mounts, State::Active));
     let begin = Instant::now();
-    root.shutdown(Duration::from_secs(60)).await;
+    root.shutdown(Duration::from_mins(1)).await;
     let dispose = milliseconds(begin);
     assert!(all(&mounts, State::Disposed));
     (mount, dispose)
@@ -159,7 +164,7 @@ fn fan_row() {
             assert_eq!(starts.get(), FAN * round);
             let begin = Instant::now();
             undo.call().await.expect("no cleanup fails");
-            times.push((up + begin.elapsed()).as_secs_f64() * 1e6 / FAN as f64);
+            times.push((up + begin.elapsed()).as_secs_f64() * 1e6 / float(FAN));
             assert!(all(&mounts, State::Pending));
         }
         median(times)
@@ -259,7 +264,7 @@ fn emit_row() {
 }
 
 fn nanoseconds_each(since: Instant, times: usize) -> f64 {
-    since.elapsed().as_secs_f64() * 1e9 / times as f64
+    since.elapsed().as_secs_f64() * 1e9 / float(times)
 }
 
 // ---- effects
@@ -335,7 +340,7 @@ async fn idle_plugin_bytes(root: &Context) -> f64 {
     let warm = mount_idle(root, 100, true).await;
     let before = resident();
     let mounts = mount_idle(root, IDLE, true).await;
-    let each = (resident() - before) / IDLE as f64;
+    let each = (resident() - before) / float(IDLE);
     assert!(all(&warm, State::Active) && all(&mounts, State::Active));
     each
 }

@@ -30,10 +30,8 @@ async fn refused(test: &Test, mount: &Mount) -> ConfigError {
     assert_eq!(mount.state(), State::Failed);
     let report = test.reports.take_one();
     assert!(matches!(report.what, What::ConfigRefused), "{report}");
-    match error {
-        Error::Config(error) => error,
-        other => panic!("a config error was expected, not {other}"),
-    }
+    let Error::Config(error) = error else { unreachable!("{error} does not come of a config") };
+    error
 }
 
 fn paths(error: &ConfigError) -> Vec<&str> {
@@ -194,6 +192,7 @@ struct Explosive {
     fuse: u32,
 }
 
+#[expect(clippy::panic, reason = "the panic is what is tested")]
 fn explode<'de, D: Deserializer<'de>>(_: D) -> Result<u32, D::Error> {
     panic!("the validator blew up")
 }
