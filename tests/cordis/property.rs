@@ -3,6 +3,7 @@
 mod journal;
 mod lifecycle;
 mod solver;
+mod waits;
 mod waterfall;
 
 use proptest::strategy::Strategy;
