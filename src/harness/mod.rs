@@ -1,5 +1,6 @@
 //! Part 2: the agent. Every file is one plugin, one service definition, or a named part of a plugin in its folder.
 
+pub mod env;
 pub mod session;
 pub mod prompt;
 pub mod llm;
