@@ -113,6 +113,8 @@ pub enum ShellError {
     Start { source: io::Error },
     #[error("the environment of the command could not be made: {source}")]
     Environment { source: BoxError },
+    #[error("the command was cancelled before it began")]
+    Cancelled,
     #[error("the shell was unloaded before the command ended")]
     Unloaded,
 }

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     capture::Prints,
-    child::{Child, Groups, SOMETIMES, SOON, start, stop_all},
+    child::{Child, Families, SOMETIMES, SOON, start, stop_all},
 };
 use crate::{
     cordis::{BoxError, Context, LocalBoxFuture, Svc},
@@ -44,7 +44,7 @@ type Answer = Result<ShellResult, ShellError>;
 /// How long output and children may outlive a command before they count as left behind.
 const DRAIN: Duration = Duration::from_millis(200);
 /// How long a cancelled command may take to end before its result is given without its exit code.
-const PROMPT: Duration = Duration::from_millis(50);
+const PROMPT: Duration = Duration::from_millis(20);
 
 /// Config of `shell-local`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -96,7 +96,7 @@ pub struct LocalShell {
     env: Rc<Env>,
     cwd: PathBuf,
     scratch: PathBuf,
-    groups: Groups,
+    families: Families,
 }
 
 impl LocalShell {
@@ -107,7 +107,7 @@ impl LocalShell {
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let scratch = PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
         let (config, cwd) = (Rc::new(config), std::env::current_dir()?);
-        Ok(Self { ctx: ctx.clone(), config, env, cwd, scratch, groups: Groups::default() })
+        Ok(Self { ctx: ctx.clone(), config, env, cwd, scratch, families: Families::default() })
     }
 
     fn grace(&self) -> Duration {
@@ -116,33 +116,34 @@ impl LocalShell {
 
     /// The whole life of one command and of the children it leaves behind.
     async fn live(self, spec: ShellSpec, cancel: CancellationToken, answer: oneshot::Sender<Answer>) {
-        let started = match child_env(&self.ctx, &self.env, &self.config.pass_env).await {
-            Ok(vars) => start(&spec, vars),
-            Err(err) => Err(err),
-        };
+        let vars = child_env(&self.ctx, &self.env, &self.config.pass_env).await;
+        let started = vars.and_then(|vars| match cancel.is_cancelled() {
+            true => Err(ShellError::Cancelled),
+            false => start(&spec, vars),
+        });
         let (child, stdout, stderr) = match started {
             Ok(started) => started,
             Err(err) => return drop(answer.send(Err(err))),
         };
-        self.groups.borrow_mut().insert(child.group);
+        self.families.borrow_mut().insert(child.family);
         let prints = Prints::new(&spec.spill_dir);
         join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
     }
 
     async fn watch(&self, mut child: Child, spec: &ShellSpec, prints: &Prints, cancel: CancellationToken, mut answer: oneshot::Sender<Answer>) {
-        let group = child.group;
+        let family = child.family;
         let mut result = ShellResult { timeout_ms: spec.timeout_ms, ..ShellResult::default() };
         let status = select! {
             (status, timed_out) = self.finish(&mut child, spec) => {
                 result.timed_out = timed_out;
                 // Both, so that a child that is about to end is not called left behind.
-                let quiet = async { join!(prints.ended(), group.gone(SOON)) };
+                let quiet = async { join!(prints.ended(), family.gone(SOON)) };
                 result.left_children = timeout(DRAIN, quiet).await.is_err();
                 status
             }
             () = given_up(&cancel, &mut answer) => {
                 result.cancelled = true;
-                group.signal(Signal::SIGTERM);
+                family.signal(Signal::SIGTERM);
                 timeout(PROMPT, child.exit()).await.ok().flatten()
             }
         };
@@ -153,8 +154,8 @@ impl LocalShell {
         if is_stopping {
             child.end(self.grace()).await;
         }
-        group.gone(SOMETIMES).await;
-        self.groups.borrow_mut().remove(&group);
+        family.gone(SOMETIMES).await;
+        self.families.borrow_mut().remove(&family);
     }
 
     /// Waits for the end of the command, or makes one at the deadline; tells whether it did.
@@ -162,13 +163,12 @@ impl LocalShell {
         if let Ok(status) = timeout(Duration::from_millis(spec.timeout_ms), child.exit()).await {
             return (status, false);
         }
-        child.group.signal(Signal::SIGTERM);
-        child.end(self.grace()).await;
-        (child.exit().await, true)
+        child.family.signal(Signal::SIGTERM);
+        (child.end(self.grace()).await, true)
     }
 
     async fn stop(self) {
-        let left: Vec<_> = self.groups.take().into_iter().collect();
+        let left: Vec<_> = self.families.take().into_iter().collect();
         stop_all(&left, self.grace()).await;
         fs::remove_dir_all(&self.scratch).ok();
     }

@@ -1,15 +1,20 @@
-//! One command as the system sees it: a leader, its process group, and how they are made to end.
+//! One command as the system sees it: bash, the processes that it started, and how they are made to end.
 //!
 //! Full-size counterpart: the process handling of the local shell.
-//! Watch for: a number of a group means nothing once the group is gone, so it is forgotten then, not kept for later.
+//! Watch for: the number of a session means nothing once its last process is gone, so it is forgotten then, not kept.
 
-use std::{cell::RefCell, collections::BTreeSet, io::ErrorKind, process::Stdio, rc::Rc, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    fs,
+    io::ErrorKind,
+    process::{ExitStatus, Stdio},
+    rc::Rc,
+    time::Duration,
+};
 
 use nix::{
-    sys::{
-        signal::{Signal, killpg},
-        wait::{WaitPidFlag, WaitStatus, waitpid},
-    },
+    sys::signal::{Signal, killpg},
     unistd::Pid,
 };
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
@@ -31,24 +36,23 @@ const QUIET: [(&str, &str); 6] = [
 ];
 /// How long the system may take to end what was killed.
 const AFTER_KILL: Duration = Duration::from_secs(1);
-/// How often to look at a group that is about to end,
+/// How often to look for processes that are about to end,
 pub(super) const SOON: Duration = Duration::from_millis(10);
-/// and at one that may live for long.
-pub(super) const SOMETIMES: Duration = Duration::from_secs(1);
+/// and for those that may live for long.
+pub(super) const SOMETIMES: Duration = Duration::from_secs(5);
 
-/// A process group: a command and the children that did not leave it.
-// Omitted: a child that starts a session of its own (a daemon) is out of reach. Only a control group would hold it, and
-// those need rights that a user's program does not have everywhere.
+/// A command and all processes of its session: those that it started, unless they began a session of their own.
+// Omitted: such a daemon is out of reach. Only a control group would hold it, and a user's program may not always make one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Group(Pid);
+pub(super) struct Family(Pid);
 
-/// The groups that may still have processes.
-pub(super) type Groups = Rc<RefCell<BTreeSet<Group>>>;
+/// The families that may still have processes.
+pub(super) type Families = Rc<RefCell<BTreeSet<Family>>>;
 
 /// A command that was started.
 pub(super) struct Child {
     leader: Box<dyn ChildWrapper>,
-    pub(super) group: Group,
+    pub(super) family: Family,
 }
 
 /// Starts the command in a session of its own: no terminal to take, and one signal reaches its children too.
@@ -71,65 +75,84 @@ pub(super) fn start(spec: &ShellSpec, vars: Vars) -> Result<(Child, ChildStdout,
     let stdout = leader.stdout().take().expect("stdout is piped");
     let stderr = leader.stderr().take().expect("stderr is piped");
     let id = leader.id().expect("nobody has waited for it yet");
-    let group = Group(Pid::from_raw(i32::try_from(id).expect("the system's own ids are i32")));
+    let family = Family(Pid::from_raw(i32::try_from(id).expect("the system's own ids are i32")));
     // Not the wrapper's own `wait`: where orphans become our children (as process 1 of a container) it would wait for
     // those too, and `server &` would hang.
-    Ok((Child { leader: leader.into_inner(), group }, stdout, stderr))
+    Ok((Child { leader: leader.into_inner(), family }, stdout, stderr))
 }
 
 impl Child {
-    /// Resolves when the leader ends, whatever its children do. May be called again.
-    pub(super) async fn exit(&mut self) -> Option<std::process::ExitStatus> {
+    /// Resolves when bash ends, whatever its children do.
+    pub(super) async fn exit(&mut self) -> Option<ExitStatus> {
         self.leader.wait().await.ok()
     }
 
-    /// After a TERM: waits for the whole group, and kills what is left when the grace is over.
-    pub(super) async fn end(&mut self, grace: Duration) {
-        let group = self.group;
-        end_within(grace, &[group], async || {
-            self.exit().await;
-            group.gone(SOON).await;
-        })
-        .await;
+    /// After a TERM: see [`end_within`]. There is no status if the system cannot even kill bash.
+    pub(super) async fn end(&mut self, grace: Duration) -> Option<ExitStatus> {
+        end_within(grace, &[self.family]).await;
+        timeout(AFTER_KILL, self.exit()).await.ok().flatten()
     }
 }
 
-impl Group {
+impl Family {
+    /// Signals all. An error means that nobody was left to be signalled.
     pub(super) fn signal(self, signal: Signal) {
-        // An error means that nobody is left to be signalled.
+        // The main group first and all at once, so that bash does not see a child die and go on with the next command.
         killpg(self.0, signal).ok();
+        for group in self.groups().into_iter().flatten().filter(|it| *it != self.0) {
+            killpg(group, signal).ok();
+        }
     }
 
-    /// Whether no process is left that we could stop. Not to be asked before the leader was waited for.
-    fn is_gone(self) -> bool {
-        // Orphans become children of process 1; where that is us, nobody else buries them.
-        let anyone = Pid::from_raw(-self.0.as_raw());
-        while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) = waitpid(anyone, Some(WaitPidFlag::WNOHANG)) {}
-        killpg(self.0, None).is_err()
-    }
-
-    /// Resolves when no process is left. The system tells nobody about orphans, so this looks from time to time.
+    /// Resolves when nobody is left. The system tells nobody about orphans, so this looks from time to time.
     pub(super) async fn gone(self, every: Duration) {
         while !self.is_gone() {
             sleep(every).await;
         }
     }
-}
 
-/// Stops every group: TERM to all at once, KILL after the grace.
-pub(super) async fn stop_all(groups: &[Group], grace: Duration) {
-    groups.iter().for_each(|it| it.signal(Signal::SIGTERM));
-    end_within(grace, groups, async || {
-        for group in groups {
-            group.gone(SOON).await;
-        }
-    })
-    .await;
-}
-
-async fn end_within(grace: Duration, groups: &[Group], mut gone: impl AsyncFnMut()) {
-    if timeout(grace, gone()).await.is_err() {
-        groups.iter().for_each(|it| it.signal(Signal::SIGKILL));
-        timeout(AFTER_KILL, gone()).await.ok();
+    fn is_gone(self) -> bool {
+        self.groups().map_or_else(|| killpg(self.0, None).is_err(), |it| it.is_empty())
     }
+
+    /// The process groups of the session that have a living process: `timeout` and job control make their own. Only
+    /// the process table tells, and it tells the living from the dead that nobody has buried yet. `None` where there
+    /// is no such table; then the main group is all that can be reached.
+    fn groups(self) -> Option<BTreeSet<Pid>> {
+        let stats = fs::read_dir("/proc").ok()?.flatten().filter_map(|it| fs::read_to_string(it.path().join("stat")).ok());
+        Some(stats.filter_map(|it| self.group_in(&it)).collect())
+    }
+
+    /// `stat` is `pid (name) state parent group session …`, and a name may hold anything.
+    fn group_in(self, stat: &str) -> Option<Pid> {
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let (state, group, session) = (fields.next()?, fields.nth(1)?, fields.next()?);
+        let is_ours = !matches!(state, "Z" | "X") && session.parse() == Ok(self.0.as_raw());
+        is_ours.then(|| group.parse().ok().map(Pid::from_raw)).flatten()
+    }
+}
+
+/// Stops all families: TERM at once, KILL after the grace.
+pub(super) async fn stop_all(families: &[Family], grace: Duration) {
+    families.iter().for_each(|it| it.signal(Signal::SIGTERM));
+    end_within(grace, families).await;
+}
+
+/// Waits until nobody is left, and kills who is when the grace is over.
+async fn end_within(grace: Duration, families: &[Family]) {
+    let all_gone = async {
+        for family in families {
+            family.gone(SOON).await;
+        }
+    };
+    if timeout(grace, all_gone).await.is_ok() {
+        return;
+    }
+    let killed = async {
+        while families.iter().any(|it| !it.is_gone()) {
+            families.iter().for_each(|it| it.signal(Signal::SIGKILL));
+            sleep(SOON).await;
+        }
+    };
+    timeout(AFTER_KILL, killed).await.ok();
 }
