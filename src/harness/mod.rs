@@ -3,12 +3,12 @@
 pub mod agent_loop;
 pub mod approval;
 pub mod cli;
+pub mod env;
 pub mod llm;
 pub mod llm_fake;
 pub mod llm_openai;
 pub mod persistence;
 pub mod prompt;
-pub mod env;
 pub mod session;
 pub mod shell;
 pub mod shell_local;
