@@ -54,7 +54,16 @@ pub async fn apply(
     let unloaded = CancellationToken::new();
     let turns = watch::Sender::new(0);
     let (max_steps, ctx_of_loop) = (config.max_steps, ctx.clone());
-    let agent_loop = AgentLoop { ctx: ctx_of_loop, max_steps, llm, tools, prompt, loader, unloaded: unloaded.clone(), turns: turns.clone() };
+    let agent_loop = AgentLoop {
+        ctx: ctx_of_loop,
+        max_steps,
+        llm,
+        tools,
+        prompt,
+        loader,
+        unloaded: unloaded.clone(),
+        turns: turns.clone(),
+    };
     ctx.provide(Rc::new(agent_loop))?;
     ctx.on_parallel::<BeforeApply>(async move |ctx, change| hold(&ctx, &change, &turns).await)?;
     ctx.effect(|| move || unloaded.cancel())?;
@@ -62,10 +71,16 @@ pub async fn apply(
 }
 
 /// A change of the configuration waits until no turn runs: a turn ends with the agent it began with.
-async fn hold(ctx: &Context, change: &Change, turns: &watch::Sender<usize>) -> Result<(), BoxError> {
+async fn hold(
+    ctx: &Context,
+    change: &Change,
+    turns: &watch::Sender<usize>,
+) -> Result<(), BoxError> {
     if *turns.borrow() > 0 {
         let file = change.file.display();
-        ctx.emit(&Notice(format!("{file} changed; applied when this turn ends (Ctrl-C ends it now)")));
+        ctx.emit(&Notice(format!(
+            "{file} changed; applied when this turn ends (Ctrl-C ends it now)"
+        )));
     }
     turns.subscribe().wait_for(|running| *running == 0).await?;
     Ok(())
@@ -104,7 +119,7 @@ impl AgentLoop {
         self.wait_for_changes(session, &cancel).await?;
         self.may_begin(session)?;
         let mut turn = Turn::open(session, cancel, &self.turns)?;
-        let stop = turn.stop_token();
+        let stop = turn.stop.clone();
         let unloading = async {
             self.unloaded.cancelled().await;
             stop.cancel();
@@ -209,7 +224,11 @@ impl Emit for AssistantDelta {
 // How a turn goes.
 impl AgentLoop {
     /// A turn that is asked for while a change is being applied runs on the changed agent.
-    async fn wait_for_changes(&self, session: &Session, cancel: &CancellationToken) -> Result<(), RunError> {
+    async fn wait_for_changes(
+        &self,
+        session: &Session,
+        cancel: &CancellationToken,
+    ) -> Result<(), RunError> {
         let Some(loader) = self.loader.get() else { return Ok(()) };
         // A change waits for the turn that runs, so waiting for the change here would hide that the session is busy.
         if self.is_busy(session) {
@@ -267,27 +286,33 @@ impl AgentLoop {
     /// Invariant: what is sent equals the newest header in the log and the messages derived from the log.
     async fn request(&self, turn: &mut Turn) -> Result<Rc<Request>, Failure> {
         let config = RequestConfig { model: self.llm.model(), system: self.prompt.render() };
-        let (session, number, step) = (turn.session().clone(), turn.number(), turn.step());
+        let (session, number, step) = (turn.session.clone(), turn.turn, turn.step);
         let draft = Rc::new(RequestDraft { session, turn: number, step, config });
         let innermost = async |draft: Rc<RequestDraft>| Ok(draft.config.clone());
         let changed = self.ctx.waterfall::<AgentRequest>(draft, innermost);
-        let config = until_cancelled(&turn.stop_token(), changed).await.ok_or(Failure::Aborted)?;
-        let RequestConfig { model, system } = config.map_err(Failure::plugin)?;
-        let header = Header { model, system: Some(system).filter(|it| !it.is_empty()), tools: self.tools.schemas() };
+        let config = until_cancelled(&turn.stop, changed).await.ok_or(Failure::Aborted)?;
+        let RequestConfig { model, system } = config.map_err(Failure::Plugin)?;
+        let header = Header {
+            model,
+            system: Some(system).filter(|it| !it.is_empty()),
+            tools: self.tools.schemas(),
+        };
         turn.header(&header)?;
-        Ok(Rc::new(Request { header, messages: turn.session().messages() }))
+        Ok(Rc::new(Request { header, messages: turn.session.messages() }))
     }
 
     async fn chat(&self, turn: &Turn, request: Rc<Request>) -> Result<Reply, Failure> {
-        let (ctx, session, hash) = (self.ctx.clone(), turn.session().clone(), request.hash());
-        let on_delta = Rc::new(move |delta| ctx.emit(&AssistantDelta { session: session.clone(), delta }));
-        let stop = turn.stop_token();
-        let answer = cordis::catch_panic(async { self.llm.chat(request, on_delta, stop.clone()).await });
+        let (ctx, session, hash) = (self.ctx.clone(), turn.session.clone(), request.hash());
+        let on_delta =
+            Rc::new(move |delta| ctx.emit(&AssistantDelta { session: session.clone(), delta }));
+        let stop = turn.stop.clone();
+        let answer =
+            cordis::catch_panic(async { self.llm.chat(request, on_delta, stop.clone()).await });
         match until_cancelled(&stop, answer).await {
             Some(Ok(Ok(reply))) => Ok(reply),
             None | Some(Ok(Err(LlmError::Cancelled))) => Err(Failure::Aborted),
             Some(Ok(Err(source))) => Err(Failure::Model { source, hash }),
-            Some(Err(panic)) => Err(Failure::plugin(panic.into())),
+            Some(Err(panic)) => Err(Failure::Plugin(panic.into())),
         }
     }
 
@@ -304,13 +329,13 @@ impl AgentLoop {
                 name: call.function.name,
                 arguments: call.function.arguments,
                 problem: problem.map(str::to_owned),
-                cancel: turn.stop_token(),
-                session: Some(turn.session().clone()),
-                turn: turn.number(),
-                step: turn.step(),
+                cancel: turn.stop.clone(),
+                session: Some(turn.session.clone()),
+                turn: turn.turn,
+                step: turn.step,
             };
             turn.answer(self.tools.execute(request).await)?;
-            if turn.stop_token().is_cancelled() {
+            if turn.stop.is_cancelled() {
                 return Err(Failure::Aborted);
             }
         }
@@ -318,7 +343,8 @@ impl AgentLoop {
     }
 }
 
-const CUT: &str = "the reply was cut at the token limit, so this call was not run; send it again, shorter";
+const CUT: &str =
+    "the reply was cut at the token limit, so this call was not run; send it again, shorter";
 const FILTERED: &str = "a content filter stopped the reply, so this call was not run";
 
 /// What the reason for the end of a reply means for its calls.

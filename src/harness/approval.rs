@@ -53,7 +53,9 @@ async fn ask_first(
         Ok(None) => "nobody was there to approve this call, so it was refused".to_owned(),
         Err(err) => format!("asking the user failed ({err}), so this call was refused"),
     };
-    Ok(Verdict::Deny(format!("{why}; do not try the same command again, ask the user how to go on")))
+    Ok(Verdict::Deny(format!(
+        "{why}; do not try the same command again, ask the user how to go on"
+    )))
 }
 
 /// `approval/request`: may this call run? The first answer counts.
@@ -109,10 +111,14 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_text_and_everything_else_for_itself() {
-        for (pattern, name) in [("bash", "bash"), ("mcp__*", "mcp__x__read"), ("*", "a"), ("a*b*c", "abbc")] {
+        for (pattern, name) in
+            [("bash", "bash"), ("mcp__*", "mcp__x__read"), ("*", "a"), ("a*b*c", "abbc")]
+        {
             assert!(fits(pattern, name), "{pattern} fits {name}");
         }
-        for (pattern, name) in [("bash", "bash2"), ("bash", "Bash"), ("mcp__*", "mcp_x"), ("a*b", "abc"), ("", "a")] {
+        for (pattern, name) in
+            [("bash", "bash2"), ("bash", "Bash"), ("mcp__*", "mcp_x"), ("a*b", "abc"), ("", "a")]
+        {
             assert!(!fits(pattern, name), "{pattern} does not fit {name}");
         }
     }

@@ -16,9 +16,12 @@ pub(super) fn watch(ctx: &Context, guarded: &Rc<Guarded>, tools: &Svc<Tools>) ->
     if guarded.0.is_empty() {
         return Ok(());
     }
-    let open = Rc::new(Open { guarded: guarded.clone(), tools: tools.clone(), told: RefCell::default() });
+    let open =
+        Rc::new(Open { guarded: guarded.clone(), tools: tools.clone(), told: RefCell::default() });
     let (changed, applied) = (open.clone(), open.clone());
-    ctx.on::<ToolsChanged, _>(move |ctx, _| tell_soon(ctx, changed.clone()).map_err(BoxError::from))?;
+    ctx.on::<ToolsChanged, _>(move |ctx, _| {
+        tell_soon(ctx, changed.clone()).map_err(BoxError::from)
+    })?;
     ctx.on::<Applied, _>(move |ctx, _| applied.tell_idle_names(ctx))?;
     tell_soon(ctx, open)
 }
@@ -43,14 +46,14 @@ impl Open {
         let open: BTreeSet<String> =
             self.tools.names().into_iter().filter(|name| !self.guarded.covers(name)).collect();
         let told = self.told.replace(open.clone());
-        let mut new: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut families: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
         for name in open.difference(&told) {
-            *new.entry(family(name)).or_default() += 1;
+            families.entry(family(name)).or_default().push(name);
         }
-        for (family, count) in new {
-            ctx.emit(&Notice(match count {
-                1 => format!("{family}: runs without asking"),
-                _ => format!("{family}: {count} tools run without asking"),
+        for (family, names) in families {
+            ctx.emit(&Notice(match names[..] {
+                [name] => format!("{name}: runs without asking"),
+                _ => format!("{family}: {} tools run without asking", names.len()),
             }));
         }
     }
