@@ -7,12 +7,10 @@
 //! conversation: a request is the newest header of the log and the messages derived from it, nothing else. Whatever
 //! happens, a turn that was opened in the log is closed in it (`turn.rs`).
 
-mod call_ids;
 mod failure;
 mod turn;
 
-use std::num::NonZeroU32;
-use std::rc::Rc;
+use std::{num::NonZeroU32, rc::Rc};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,14 +18,23 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::failure::Failure;
-use self::turn::Turn;
-use crate::cordis::loader::{BeforeApply, Change, Loader, Notice};
-use crate::cordis::{self, BoxError, Context, Emit, Optional, Service, Svc, Waterfall};
-use crate::harness::llm::{Delta, Llm, LlmError, Reply, Request};
-use crate::harness::prompt::Prompt;
-use crate::harness::session::{Header, Reason, Session, SessionError, TurnError};
-use crate::harness::tools::{CallRequest, ToolResult, Tools, until_cancelled};
+use self::{failure::Failure, turn::Turn};
+use crate::{
+    cordis::{
+        self, BoxError, Context, Emit, Optional, Service, Svc, Waterfall,
+        loader::{BeforeApply, Change, Loader, Notice},
+    },
+    harness::{
+        llm::{Delta, Llm, LlmError, Reply, Request},
+        prompt::Prompt,
+        session::{
+            Session, SessionError,
+            event::{Reason, TurnError},
+            message::Header,
+        },
+        tools::{CallRequest, ToolResult, Tools, until_cancelled},
+    },
+};
 
 /// Config of `agent-loop`.
 #[derive(Debug, Deserialize, JsonSchema)]

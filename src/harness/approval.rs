@@ -13,8 +13,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cordis::{BoxError, Context, Next, Serial, Svc};
-use crate::harness::tools::{Call, Order, PreExecute, Tools, Verdict};
+use crate::{
+    cordis::{BoxError, Context, Next, Serial, Svc},
+    harness::tools::{Call, Order, PreExecute, Tools, Verdict},
+};
 
 /// Config of `approval`.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -5,8 +5,10 @@
 //! Watch for: `append` is the only writer. What the model is sent is derived from the log at each request and kept
 //! nowhere; and what cannot be recorded did not happen.
 
+pub mod error;
 pub mod event;
 pub mod id;
+pub mod line;
 pub mod message;
 pub mod trace;
 
@@ -15,12 +17,11 @@ use std::{
     rc::Rc,
 };
 
-use thiserror::Error;
-
 use crate::{
-    cordis::{BoxError, Context, Emit, Error, NoConfig, Service, Svc, Undo},
+    cordis::{BoxError, Context, Emit, NoConfig, Service, Svc, Undo},
     harness::session::{
-        event::{Event, EventBody, EventError},
+        error::SessionError,
+        event::{Event, EventBody},
         id::{Surroundings, fresh, is_id},
         message::{Header, Message},
         trace::Trace,
@@ -99,6 +100,14 @@ impl Sessions {
         self.store.borrow().clone()
     }
 
+    /// Takes the store away from every session.
+    fn part(&self) {
+        let Some(store) = self.store.take() else { return };
+        for session in self.open() {
+            store.close(&session);
+        }
+    }
+
     fn close(&self, session: &Session) {
         self.open.borrow_mut().retain(|it| !std::ptr::eq(&raw const **it, session));
         session.seal("it is closed");
@@ -133,18 +142,10 @@ impl Svc<Sessions> {
             return Err(SessionError::SecondStore);
         }
         let home = self.shared();
-        let undo = self.ctx().effect(move || {
-            move || {
-                let Some(store) = home.store.take() else { return };
-                home.open().iter().for_each(|session| store.close(session));
-            }
-        })?;
-        self.store.replace(Some(Rc::clone(&store)));
+        let undo = self.ctx().effect(move || move || home.part())?;
+        self.store.replace(Some(store));
         for session in self.open() {
-            if let Err(source) = store.open(&session) {
-                drop(undo.call());
-                return Err(SessionError::NotKept { id: session.id.clone(), source });
-            }
+            self.attach(&session, &undo)?;
         }
         Ok(undo)
     }
@@ -154,13 +155,17 @@ impl Svc<Sessions> {
         let (home, owned) = (self.shared(), Rc::clone(&session));
         let undo = self.ctx().effect(move || move || home.close(&owned))?;
         self.open.borrow_mut().push(Rc::clone(&session));
-        match self.store().map_or(Ok(()), |store| store.open(&session)) {
-            Ok(()) => Ok(session),
-            Err(source) => {
-                drop(undo.call());
-                Err(SessionError::NotKept { id: session.id.clone(), source })
-            }
-        }
+        self.attach(&session, &undo)?;
+        Ok(session)
+    }
+
+    /// Has the session kept; if that fails, what led to it is undone.
+    fn attach(&self, session: &Session, undo: &Undo) -> Result<(), SessionError> {
+        let Some(store) = self.store() else { return Ok(()) };
+        store.open(session).map_err(|source| {
+            drop(undo.call());
+            SessionError::NotKept { id: session.id.clone(), source }
+        })
     }
 }
 
@@ -177,7 +182,9 @@ pub struct Session {
 impl Session {
     fn new(home: Rc<Sessions>, id: String, history: Vec<Event>) -> Self {
         let mut trace = Trace::default();
-        history.iter().for_each(|event| trace.follow(&event.body));
+        for event in &history {
+            trace.follow(&event.body);
+        }
         let events = RefCell::new(history.into_iter().map(Rc::new).collect());
         Self {
             home,
@@ -255,10 +262,10 @@ impl Session {
         if let Some(reason) = self.sealed() {
             return Err(SessionError::Sealed { id: self.id.clone(), reason });
         }
-        match self.appending.replace(true) {
-            false => Ok(Appending(&self.appending)),
-            true => Err(SessionError::Busy { kind: body.kind().into() }),
+        if self.appending.replace(true) {
+            return Err(SessionError::Busy { kind: body.kind().into() });
         }
+        Ok(Appending(&self.appending))
     }
 
     fn number(&self, body: EventBody) -> Event {
@@ -320,76 +327,4 @@ fn check_numbers(history: &[Event]) -> Result<(), SessionError> {
         }),
         None => Ok(()),
     }
-}
-
-/// Why a session or an event was refused.
-#[derive(Debug, Error)]
-pub enum SessionError {
-    /// A listener of `session/event` wanted to append.
-    #[error("cannot append `{kind}` while another event is being recorded")]
-    Busy {
-        /// What was to be appended.
-        kind: String,
-    },
-    /// The session takes no more events.
-    #[error("session `{id}` takes no more events: {reason}")]
-    Sealed {
-        /// The session.
-        id: String,
-        /// What happened to it.
-        reason: String,
-    },
-    /// The event does not belong at the end of this log.
-    #[error("cannot append `{kind}`: {problem}")]
-    OutOfPlace {
-        /// Its type.
-        kind: String,
-        /// What the log expects.
-        problem: String,
-    },
-    /// The event would not be readable at a resume.
-    #[error("cannot append `{kind}`: it would not be read back")]
-    Unreadable {
-        /// Its type.
-        kind: String,
-        /// What the reader says of it.
-        #[source]
-        source: EventError,
-    },
-    /// The event would be taken for another one at a resume.
-    #[error("cannot append `{kind}`: it would be read back as another event")]
-    Misread {
-        /// Its type.
-        kind: String,
-    },
-    /// The store failed; the session takes no more events.
-    #[error("session `{id}` cannot be saved: {source}")]
-    NotKept {
-        /// The session.
-        id: String,
-        /// What the store says.
-        source: BoxError,
-    },
-    /// The numbers of a history do not follow each other.
-    #[error("event {index} of the history has seq {seq}, not {expected}")]
-    Gap {
-        /// Its place, from 0.
-        index: usize,
-        /// Its number.
-        seq: u64,
-        /// The number it should have.
-        expected: u64,
-    },
-    /// No session can have this id.
-    #[error("`{}` is not the id of a session", .0.escape_debug())]
-    BadId(String),
-    /// The session is open already.
-    #[error("session `{0}` is open already")]
-    AlreadyOpen(String),
-    /// There is a store already.
-    #[error("sessions are kept in another store already")]
-    SecondStore,
-    /// The caller is not running.
-    #[error(transparent)]
-    Kernel(#[from] Error),
 }

@@ -7,11 +7,13 @@
 
 mod arguments;
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::rc::Rc;
-use std::time::Duration;
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    collections::BTreeMap,
+    fmt::Display,
+    rc::Rc,
+    time::Duration,
+};
 
 use jsonschema::Validator;
 use schemars::JsonSchema;
@@ -20,10 +22,12 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::cordis::{
-    self, BoxError, Context, Emit, LocalBoxFuture, NoConfig, Service, Svc, Undo, Waterfall,
+use crate::{
+    cordis::{
+        self, BoxError, Context, Emit, LocalBoxFuture, NoConfig, Service, Svc, Undo, Waterfall,
+    },
+    harness::session::{Session, message::ToolSchema},
 };
-use crate::harness::session::{Session, ToolSchema};
 
 /// How long something that was told to stop may take to say a last word before it is dropped.
 const GRACE: Duration = Duration::from_millis(30);

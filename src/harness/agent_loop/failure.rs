@@ -2,9 +2,13 @@
 
 use thiserror::Error;
 
-use crate::cordis::BoxError;
-use crate::harness::llm::LlmError;
-use crate::harness::session::{SessionError, TurnError};
+use crate::{
+    cordis::BoxError,
+    harness::{
+        llm::LlmError,
+        session::{SessionError, event::TurnError},
+    },
+};
 
 /// Why a turn did not come to its own end.
 #[derive(Debug, Error)]
@@ -30,13 +34,13 @@ impl Failure {
     pub(super) fn record(self) -> TurnError {
         let message = self.to_string();
         let (code, status, request_hash) = match self {
-            Failure::Aborted => ("ABORTED", None, None),
-            Failure::Unloaded => ("UNLOADED", None, None),
-            Failure::NotReady(_) => ("NOT_READY", None, None),
-            Failure::Filtered => ("CONTENT_FILTER", None, None),
+            Failure::Aborted => ("aborted", None, None),
+            Failure::Unloaded => ("unloaded", None, None),
+            Failure::NotReady(_) => ("not-ready", None, None),
+            Failure::Filtered => ("content-filter", None, None),
             Failure::Model { source, hash } => (source.code(), source.status(), Some(hash)),
-            Failure::Plugin(_) => ("PLUGIN_FAILED", None, None),
-            Failure::Log(_) => ("LOG_FAILED", None, None),
+            Failure::Plugin(_) => ("plugin", None, None),
+            Failure::Log(_) => ("log", None, None),
         };
         TurnError { message, code: Some(code.to_owned()), status, request_hash }
     }

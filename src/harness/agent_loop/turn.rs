@@ -3,19 +3,21 @@
 //! Watch for: `Drop` is the `finally` of this loop. A turn whose future is dropped (its caller was unloaded) or that
 //! panics is closed like any other.
 
-use std::collections::VecDeque;
-use std::rc::Rc;
+use std::{collections::VecDeque, rc::Rc};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::failure::Failure;
-use super::{TurnOutcome, call_ids};
-use crate::harness::llm::{Reply, Request};
-use crate::harness::session::{
-    EventBody, Header, Message, Reason, Session, SessionError, ToolCallRequest, TurnError,
+use super::{TurnOutcome, failure::Failure};
+use crate::harness::{
+    llm::{Reply, Request},
+    session::{
+        Session, SessionError,
+        event::{EventBody, FORMAT, Reason, TurnError},
+        message::{Header, Message, ToolCallRequest},
+    },
+    tools::ToolResult,
 };
-use crate::harness::tools::ToolResult;
 
 /// A turn that is open in the log.
 pub(super) struct Turn {
@@ -45,7 +47,7 @@ impl Turn {
     ) -> Result<Turn, SessionError> {
         let turn = session.turns() + 1;
         let cwd = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
-        session.append(EventBody::TurnStart { turn, format: 1, cwd })?;
+        session.append(EventBody::TurnStart { turn, format: FORMAT, cwd })?;
         running.send_modify(|count| *count += 1);
         Ok(Turn {
             session: session.clone(),
@@ -71,7 +73,7 @@ impl Turn {
     }
 
     pub(super) fn user_says(&self, text: &str) -> Result<(), SessionError> {
-        let message = Message::User { content: text.to_owned() };
+        let message = Message::user(text);
         self.session.append(EventBody::UserMessage {
             turn: self.turn,
             step: self.step,
@@ -100,12 +102,12 @@ impl Turn {
         request: &Request,
     ) -> Result<(), SessionError> {
         let Reply { mut message, finish_reason, usage } = reply;
-        call_ids::make_unique(&mut message.tool_calls, &request.messages);
+        request.settle_ids(&mut message.tool_calls);
         let (text, calls) = (message.content.clone(), message.tool_calls.clone());
         self.session.append(EventBody::AssistantMessage {
             turn: self.turn,
             step: self.step,
-            message,
+            message: Rc::new(message),
             usage,
             finish_reason,
             request_hash: Some(request.hash()),
@@ -143,10 +145,10 @@ impl Turn {
         self.session.append(EventBody::ToolResult {
             turn: self.turn,
             step: self.step,
-            call_id: id.clone(),
+            message: Message::tool(&id, &result.content),
+            call_id: id,
             name,
             is_error: result.is_error,
-            message: Message::Tool { tool_call_id: id, content: result.content },
         })?;
         self.unanswered.pop_front();
         self.is_announced = false;

@@ -2,14 +2,20 @@
 //!
 //! Watch for: an empty list is an explicit "ask about nothing" and is not commented on.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use super::Guarded;
-use crate::cordis::loader::{Applied, Notice};
-use crate::cordis::{BoxError, Context, Error, Svc};
-use crate::harness::tools::{Tools, ToolsChanged};
+use crate::{
+    cordis::{
+        BoxError, Context, Error, Svc,
+        loader::{Applied, Notice},
+    },
+    harness::tools::{Tools, ToolsChanged},
+};
 
 /// Keeps an eye on the table of tools for as long as the plugin lives.
 pub(super) fn watch(ctx: &Context, guarded: &Rc<Guarded>, tools: &Svc<Tools>) -> Result<(), Error> {

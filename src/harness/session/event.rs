@@ -14,30 +14,20 @@
 //! | anything else | refused, unless the line says `"ignorable":true` |
 //!
 //! Full-size counterpart: the session event types of the core session package.
-//! Watch for: the writer is strict and the reader lenient; the leniency is in [`lenient`](self) and nowhere else.
+//! Watch for: each type has a turn, and all but those that open and close one have a step.
 
-use std::{mem, rc::Rc};
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use thiserror::Error;
+use serde_json::Value;
 
-use super::message::{AssistantMessage, Header, Message};
+use super::{
+    line::EventError,
+    message::{AssistantMessage, Header, Message},
+};
 
 /// The form of the log that this program writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
-
-const KINDS: [&str; 9] = [
-    "turn/start",
-    "step/start",
-    "user/message",
-    "request/header",
-    "assistant/message",
-    "tool/call",
-    "tool/result",
-    "step/end",
-    "turn/end",
-];
 
 /// Something that happened, with its place in the log. Nothing in it ever changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +48,6 @@ pub enum EventBody {
     /// The user's turn to be answered begins. `format` is [`FORMAT`], `cwd` where commands run.
     #[serde(rename = "turn/start")]
     TurnStart {
-        #[serde(default)]
         turn: u32,
         #[serde(default = "first_format")]
         format: u32,
@@ -67,36 +56,17 @@ pub enum EventBody {
     },
     /// One request to the model, and the calls it leads to, begin.
     #[serde(rename = "step/start")]
-    StepStart {
-        #[serde(default)]
-        turn: u32,
-        #[serde(default)]
-        step: u32,
-    },
+    StepStart { turn: u32, step: u32 },
     /// What the user said: always [`Message::User`].
     #[serde(rename = "user/message")]
-    UserMessage {
-        #[serde(default)]
-        turn: u32,
-        #[serde(default)]
-        step: u32,
-        message: Message,
-    },
+    UserMessage { turn: u32, step: u32, message: Message },
     /// From here on requests have this header.
     #[serde(rename = "request/header")]
-    RequestHeader {
-        #[serde(default)]
-        turn: u32,
-        #[serde(default)]
-        step: u32,
-        header: Header,
-    },
+    RequestHeader { turn: u32, step: u32, header: Header },
     /// What the model answered. `usage` is the service's own object, `request_hash` that of the request answered.
     #[serde(rename = "assistant/message")]
     AssistantMessage {
-        #[serde(default)]
         turn: u32,
-        #[serde(default)]
         step: u32,
         #[serde(with = "assistant")]
         message: Rc<AssistantMessage>,
@@ -112,9 +82,7 @@ pub enum EventBody {
     /// A tool is about to run.
     #[serde(rename = "tool/call")]
     ToolCall {
-        #[serde(default)]
         turn: u32,
-        #[serde(default)]
         step: u32,
         call_id: String,
         #[serde(default)]
@@ -125,9 +93,7 @@ pub enum EventBody {
     /// What the call came to: always [`Message::Tool`].
     #[serde(rename = "tool/result")]
     ToolResult {
-        #[serde(default)]
         turn: u32,
-        #[serde(default)]
         step: u32,
         call_id: String,
         #[serde(default)]
@@ -138,16 +104,10 @@ pub enum EventBody {
     },
     /// The step is over.
     #[serde(rename = "step/end")]
-    StepEnd {
-        #[serde(default)]
-        turn: u32,
-        #[serde(default)]
-        step: u32,
-    },
+    StepEnd { turn: u32, step: u32 },
     /// The turn is over.
     #[serde(rename = "turn/end")]
     TurnEnd {
-        #[serde(default)]
         turn: u32,
         reason: Reason,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,85 +152,6 @@ pub struct TurnError {
     /// The request that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_hash: Option<String>,
-}
-
-/// Why a line is no event.
-#[derive(Debug, Error)]
-pub enum EventError {
-    /// The line is no JSON object.
-    #[error("not a JSON object: {0}")]
-    Json(String),
-    /// A field that every event has is missing or of a wrong type.
-    #[error("not an event: no `{0}`")]
-    Envelope(&'static str),
-    /// The fields do not fit the type.
-    #[error("`{kind}`: {problem}")]
-    Shape {
-        /// The type of the event.
-        kind: String,
-        /// What does not fit.
-        problem: String,
-    },
-    /// A type that is not known and not marked ignorable.
-    #[error("event type `{0}` is not known here; a newer nano-cordis may have written it")]
-    Unknown(String),
-    /// A log of a later version.
-    #[error("format {0} is newer than this nano-cordis reads ({FORMAT})")]
-    Format(u32),
-}
-
-impl EventError {
-    /// The line is whole, but of another version: not to be taken for a torn write.
-    pub fn is_of_another_version(&self) -> bool {
-        matches!(self, Self::Unknown(_) | Self::Format(_))
-    }
-}
-
-impl Event {
-    /// Reads one line of a log.
-    pub fn parse(line: &str) -> Result<Self, EventError> {
-        let mut fields: Map<String, Value> =
-            serde_json::from_str(line).map_err(|err| not_json(&err))?;
-        let seq =
-            fields.remove("seq").and_then(|it| it.as_u64()).ok_or(EventError::Envelope("seq"))?;
-        let time = fields.remove("time").and_then(|it| it.as_u64()).unwrap_or_default();
-        let Some(Value::String(kind)) = fields.remove("type") else {
-            return Err(EventError::Envelope("type"));
-        };
-        let ignorable = fields.remove("ignorable") == Some(Value::Bool(true));
-        let data = match fields.remove("data") {
-            Some(data) if !data.is_null() => data,
-            _ => Value::Object(fields),
-        };
-
-        if KINDS.contains(&kind.as_str()) {
-            return Ok(Self { seq, time, body: EventBody::read(kind, data)? });
-        }
-        match ignorable {
-            true => Ok(Self { seq, time, body: EventBody::Ignorable { kind, data } }),
-            false => Err(EventError::Unknown(kind)),
-        }
-    }
-
-    /// The line of this event, without its end.
-    pub fn to_line(&self) -> String {
-        #[derive(Serialize)]
-        struct Line<'a> {
-            seq: u64,
-            time: u64,
-            #[serde(flatten)]
-            body: &'a EventBody,
-        }
-        let Self { seq, time, body } = self;
-        let line = match body {
-            EventBody::Ignorable { kind, data } => {
-                let line = json!({ "seq": seq, "time": time, "type": kind, "data": data, "ignorable": true });
-                serde_json::to_string(&line)
-            }
-            _ => serde_json::to_string(&Line { seq: *seq, time: *time, body }),
-        };
-        line.expect("strings, numbers and JSON values always serialise")
-    }
 }
 
 impl EventBody {
@@ -324,80 +205,6 @@ impl EventBody {
             }
             _ => None,
         }
-    }
-
-    fn read(kind: String, data: Value) -> Result<Self, EventError> {
-        let fields = [("type", Value::from(kind.as_str())), ("data", lenient(&kind, data))];
-        let tagged: Map<_, _> =
-            fields.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
-        let body = match serde_json::from_value(Value::Object(tagged)) {
-            Ok(body) => body,
-            Err(err) => return Err(EventError::Shape { kind, problem: err.to_string() }),
-        };
-        match body {
-            Self::TurnStart { format, .. } if format > FORMAT => Err(EventError::Format(format)),
-            Self::UserMessage { message: Message::User { .. }, .. }
-            | Self::ToolResult { message: Message::Tool { .. }, .. } => Ok(body),
-            Self::UserMessage { .. } | Self::ToolResult { .. } => Err(EventError::Shape {
-                kind,
-                problem: "the message has the role of another event".into(),
-            }),
-            _ => Ok(body),
-        }
-    }
-}
-
-/// Other writers of this log put the same facts elsewhere; brings `data` into the form of the table above.
-fn lenient(kind: &str, data: Value) -> Value {
-    let Value::Object(mut data) = data else { return data };
-    match kind {
-        "user/message" | "assistant/message" | "tool/result" => data = with_message(kind, data),
-        "turn/end" => {
-            if let Some(Value::Object(reason)) = data.get_mut("reason") {
-                let mut reason = mem::take(reason);
-                data.insert("reason".into(), reason.remove("kind").unwrap_or_default());
-                reason.remove("error").map(|error| data.insert("error".into(), error));
-            }
-        }
-        _ => {}
-    }
-    Value::Object(data)
-}
-
-/// `data` may be the message itself, with or without its role; and a result may name its call only in there.
-fn with_message(kind: &str, mut data: Map<String, Value>) -> Map<String, Value> {
-    if !data.contains_key("message") {
-        let outer = [
-            "turn",
-            "step",
-            "callId",
-            "name",
-            "isError",
-            "usage",
-            "finishReason",
-            "requestHash",
-            "interrupted",
-        ];
-        let kept = outer.into_iter().filter_map(|key| Some((key.to_string(), data.remove(key)?)));
-        let mut outer: Map<_, _> = kept.collect();
-        let role = if kind == "tool/result" { "tool" } else { kind.trim_end_matches("/message") };
-        data.entry("role").or_insert(role.into());
-        outer.insert("message".into(), Value::Object(data));
-        data = outer;
-    }
-    if kind == "tool/result" && !data.contains_key("callId") {
-        let call_id = data["message"].get("tool_call_id").cloned().unwrap_or_default();
-        data.insert("callId".into(), call_id);
-    }
-    data
-}
-
-fn not_json(err: &serde_json::Error) -> EventError {
-    let problem = err.to_string();
-    // Invariant: a lone half of a surrogate pair is the only thing that serde_json says this of.
-    match problem.contains("surrogate") || problem.contains("hex escape") {
-        true => EventError::Json(format!("an unpaired \\u escape ({problem})")),
-        false => EventError::Json(problem),
     }
 }
 

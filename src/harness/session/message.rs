@@ -1,4 +1,4 @@
-//! The messages of a model, in OpenAI's shape, and the header of a request.
+//! The messages of a model, in the shape of chat completions, and the header of a request.
 //!
 //! The log holds them as they are sent, so nothing is translated on the way to the model.
 //! Full-size counterpart: the provider-neutral content blocks of the core session package.

@@ -85,7 +85,9 @@ impl Trace {
             }
             EventBody::ToolCall { call_id, .. } => {
                 let waiting = self.calls.iter_mut().find(|it| it.id == *call_id && !it.started);
-                waiting.into_iter().for_each(|it| it.started = true);
+                if let Some(call) = waiting {
+                    call.started = true;
+                }
             }
             EventBody::ToolResult { call_id, .. } => {
                 let at = self.calls.iter().position(|it| it.id == *call_id);

@@ -150,7 +150,7 @@ fn h_043_when_the_model_goes_away_the_turn_fails_and_its_end_is_logged() {
         });
 
         let outcome = outcome.unwrap();
-        assert_eq!(outcome.error.unwrap().code.as_deref(), Some("UNLOADED"));
+        assert_eq!(outcome.error.unwrap().code.as_deref(), Some("unloaded"));
         assert_eq!(it.log()[5..], ["tool/call a", "tool/result a", "step/end", "turn/end Error"]);
     });
 }

@@ -259,7 +259,7 @@ fn a_filtered_reply_answers_its_calls_and_fails_the_turn() {
         let outcome = it.run("hello").await;
 
         assert_eq!((outcome.reason, ran.get(), it.results().len()), (Reason::Error, 0, 2));
-        assert_eq!(outcome.error.unwrap().code.as_deref(), Some("CONTENT_FILTER"));
+        assert_eq!(outcome.error.unwrap().code.as_deref(), Some("content-filter"));
     });
 }
 
