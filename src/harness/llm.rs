@@ -25,12 +25,7 @@ pub trait Llm {
 
     /// Asks once. `on_delta` gets pieces of the answer as they come, from a provider that streams; the reply is always
     /// whole. Pulling `cancel` ends it at once with [`LlmError::Cancelled`], and so does dropping the future.
-    fn chat(
-        &self,
-        request: Rc<Request>,
-        on_delta: Rc<dyn Fn(Delta)>,
-        cancel: CancellationToken,
-    ) -> LocalBoxFuture<'static, Result<Reply, LlmError>>;
+    fn chat(&self, request: Rc<Request>, on_delta: Rc<dyn Fn(Delta)>, cancel: CancellationToken) -> LocalBoxFuture<'static, Result<Reply, LlmError>>;
 }
 
 impl Service for dyn Llm {
@@ -61,9 +56,7 @@ impl Request {
         for call in calls {
             if call.id.is_empty() || used.contains(&call.id) {
                 let mut fresh = (used.len() + 1..).map(|number| format!("call_{number}"));
-                call.id = fresh
-                    .find(|id| !used.contains(id) && !offered.contains(id))
-                    .expect("numbers do not end");
+                call.id = fresh.find(|id| !used.contains(id) && !offered.contains(id)).expect("numbers do not end");
             }
             used.insert(call.id.clone());
         }
@@ -171,9 +164,7 @@ impl LlmError {
     /// The HTTP status, where there was one.
     pub fn status(&self) -> Option<u16> {
         match self {
-            Self::Status { status, .. }
-            | Self::Quota { status, .. }
-            | Self::ContextLength { status, .. } => Some(*status),
+            Self::Status { status, .. } | Self::Quota { status, .. } | Self::ContextLength { status, .. } => Some(*status),
             _ => None,
         }
     }

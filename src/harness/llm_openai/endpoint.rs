@@ -118,30 +118,14 @@ mod tests {
 
     #[test]
     fn h_101_a_query_stays_at_the_end() {
-        assert_eq!(
-            asked("https://host/v1?api-version=2"),
-            "https://host/v1/chat/completions?api-version=2"
-        );
-        assert_eq!(
-            asked("https://host/v1/?a=/x/&b#top"),
-            "https://host/v1/chat/completions?a=/x/&b"
-        );
-        assert_eq!(
-            asked("https://host/v1/chat/completions?a=1"),
-            "https://host/v1/chat/completions?a=1"
-        );
+        assert_eq!(asked("https://host/v1?api-version=2"), "https://host/v1/chat/completions?api-version=2");
+        assert_eq!(asked("https://host/v1/?a=/x/&b#top"), "https://host/v1/chat/completions?a=/x/&b");
+        assert_eq!(asked("https://host/v1/chat/completions?a=1"), "https://host/v1/chat/completions?a=1");
     }
 
     #[test]
     fn an_address_without_a_scheme_or_with_a_blank_or_a_password_is_refused() {
-        for base in [
-            "host/v1",
-            "localhost:11434/v1",
-            "ftp://host",
-            "https://host/v 1",
-            "https://",
-            "https://me:pw@host",
-        ] {
+        for base in ["host/v1", "localhost:11434/v1", "ftp://host", "https://host/v 1", "https://", "https://me:pw@host"] {
             let refusal = Endpoint::try_from(base.to_owned()).expect_err(base);
             assert!(!refusal.contains("pw@"), "{refusal}");
         }
@@ -149,8 +133,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_has_no_value_of_the_query() {
-        let endpoint =
-            Endpoint::try_from("https://host:8443/v1?key=geheim&v=2".to_owned()).unwrap();
+        let endpoint = Endpoint::try_from("https://host:8443/v1?key=geheim&v=2".to_owned()).unwrap();
 
         assert_eq!(endpoint.shown(), "https://host:8443/v1/chat/completions?key=***&v=***");
     }
