@@ -9,7 +9,7 @@ use super::{
     turn::Turn,
 };
 use crate::{
-    cordis,
+    cordis::catch_panic,
     harness::{
         llm::{LlmError, Reply, Request},
         session::message::Header,
@@ -55,12 +55,12 @@ impl AgentLoop {
     ) -> Result<Result<Reply, LlmError>, Failure> {
         let (ctx, session, stop) = (self.ctx.clone(), turn.session.clone(), turn.stop.clone());
         let raise = move |delta| ctx.emit(&AssistantDelta { session: session.clone(), delta });
-        let answer = async { self.llm.chat(request, Rc::new(raise), stop.clone()).await };
-        match until_cancelled(&stop, cordis::catch_panic(answer)).await {
+        let (llm, cancel) = (self.llm.clone(), stop.clone());
+        let answer = async move { Ok(llm.chat(request, Rc::new(raise), cancel).await) };
+        match until_cancelled(&stop, catch_panic(answer)).await {
             None => Err(Failure::Aborted),
             Some(Ok(Err(LlmError::Cancelled))) if stop.is_cancelled() => Err(Failure::Aborted),
-            Some(Ok(answer)) => Ok(answer),
-            Some(Err(panic)) => Err(Failure::Plugin(panic.into())),
+            Some(answer) => answer.map_err(Failure::Plugin),
         }
     }
 }
