@@ -6,12 +6,14 @@
 //! runs only if the question "may it?" went through every listener and came out at the other end.
 
 mod arguments;
+mod pipeline;
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::rc::Rc;
-use std::time::Duration;
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::BTreeMap,
+    fmt::Display,
+    rc::Rc,
+};
 
 use jsonschema::Validator;
 use schemars::JsonSchema;
@@ -20,13 +22,12 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::cordis::{
-    self, BoxError, Context, Emit, LocalBoxFuture, NoConfig, Service, Svc, Undo, Waterfall,
+use crate::{
+    cordis::{
+        self, BoxError, Context, Emit, LocalBoxFuture, NoConfig, Service, Svc, Undo, Waterfall,
+    },
+    harness::session::{Session, message::ToolSchema},
 };
-use crate::harness::session::{Session, ToolSchema};
-
-/// How long something that was told to stop may take to say a last word before it is dropped.
-const GRACE: Duration = Duration::from_millis(30);
 
 /// The plugin: an empty table.
 pub async fn apply(ctx: Context, _config: NoConfig) -> Result<(), BoxError> {
@@ -34,7 +35,7 @@ pub async fn apply(ctx: Context, _config: NoConfig) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Service `tools`. What the model is shown and what can be run are read from the same table.
+/// Service `tools`; [`Svc::execute`] is in `tools/pipeline.rs`. What the model is shown and what can be run are read from the same table.
 #[derive(Default)]
 pub struct Tools {
     table: RefCell<BTreeMap<String, Rc<Tool>>>,
@@ -58,14 +59,6 @@ impl Svc<Tools> {
         })?;
         self.ctx().emit(&ToolsChanged);
         Ok(undo)
-    }
-
-    /// Runs one call through the pipeline: read, pre-execute, body, post-execute. Never fails: see [`ToolResult`].
-    pub async fn execute(&self, request: CallRequest) -> ToolResult {
-        let tool = self.find(&request.name);
-        let call = Rc::new(self.read(request, tool.as_deref()));
-        let result = self.judge_and_run(tool, &call).await;
-        self.finish(call, result).await
     }
 }
 
@@ -302,129 +295,5 @@ impl Tools {
             return Err(ToolsError::Duplicate { name });
         }
         Ok(())
-    }
-
-    fn find(&self, name: &str) -> Option<Rc<Tool>> {
-        self.table.borrow().get(name).cloned()
-    }
-
-    /// Turns a request into a call: a call that cannot run says so in `problem` and goes on all the same (D-30).
-    fn read(&self, request: CallRequest, tool: Option<&Tool>) -> Call {
-        let (arguments, fault) = match arguments::parse(&request.arguments) {
-            Ok(arguments) => (arguments, None),
-            Err(fault) => (Map::new(), Some(fault)),
-        };
-        let problem = match tool {
-            _ if request.problem.is_some() => request.problem,
-            None => Some(self.unknown(&request.name)),
-            Some(tool) => fault.or_else(|| arguments::problem(tool, &arguments)),
-        };
-        Call {
-            id: request.id,
-            name: request.name,
-            raw: request.arguments,
-            arguments,
-            problem,
-            cancel: request.cancel,
-            session: request.session,
-            turn: request.turn,
-            step: request.step,
-        }
-    }
-
-    fn unknown(&self, name: &str) -> String {
-        match self.names().join(", ") {
-            names if names.is_empty() => format!("unknown tool \"{name}\"; there are no tools"),
-            names => format!("unknown tool \"{name}\"; the tools are: {names}"),
-        }
-    }
-}
-
-impl Svc<Tools> {
-    async fn judge_and_run(&self, tool: Option<Rc<Tool>>, call: &Rc<Call>) -> ToolResult {
-        match until_cancelled(&call.cancel, self.verdict(call)).await {
-            None => return ToolResult::aborted(),
-            Some(Verdict::Deny(reason)) => {
-                return ToolResult { denied: true, ..ToolResult::error(reason) };
-            }
-            Some(Verdict::Allow) => {}
-        }
-        match (&call.problem, tool) {
-            (Some(problem), _) => ToolResult::error(problem),
-            (None, Some(tool)) if self.still_has(&tool) => run_body(&tool, call.clone()).await,
-            _ => {
-                ToolResult::error(format!("tool \"{}\" went away while the call waited", call.name))
-            }
-        }
-    }
-
-    /// Asks all listeners. Only the innermost default can allow, and only this very call: an `Allow` that did not
-    /// come from there is a mistake or a trick, and refuses (D-31). So does a listener that fails.
-    async fn verdict(&self, call: &Rc<Call>) -> Verdict {
-        let passed = Rc::new(Cell::new(false));
-        let innermost = {
-            let (passed, call) = (passed.clone(), call.clone());
-            async move |seen: Rc<Call>| {
-                passed.set(passed.get() || Rc::ptr_eq(&seen, &call));
-                Ok(Verdict::Allow)
-            }
-        };
-        match self.ctx().waterfall::<PreExecute>(call.clone(), innermost).await {
-            Ok(Verdict::Allow) if !passed.get() => {
-                Verdict::Deny("a plugin allowed this call without calling next()".to_owned())
-            }
-            Ok(verdict) => verdict,
-            Err(err) => {
-                Verdict::Deny(format!("the call was not run because a plugin failed: {err}"))
-            }
-        }
-    }
-
-    /// Hands the result round. If that fails the unseen text is not passed on: a listener may be there to hide a part.
-    async fn finish(&self, call: Rc<Call>, result: ToolResult) -> ToolResult {
-        let (cancel, denied) = (call.cancel.clone(), result.denied);
-        let finished = Rc::new(Finished { call, result });
-        let innermost = async |finished: Rc<Finished>| Ok(finished.result.clone());
-        let handed_round = self.ctx().waterfall::<PostExecute>(finished, innermost);
-        match until_cancelled(&cancel, handed_round).await {
-            Some(Ok(result)) => ToolResult { denied, ..result },
-            Some(Err(err)) => ToolResult::error(format!(
-                "the call is over, but a plugin failed on its result: {err}"
-            )),
-            None => ToolResult::aborted(),
-        }
-    }
-
-    fn still_has(&self, tool: &Rc<Tool>) -> bool {
-        self.find(&tool.name).is_some_and(|found| Rc::ptr_eq(&found, tool))
-    }
-}
-
-async fn run_body(tool: &Tool, call: Rc<Call>) -> ToolResult {
-    let cancel = call.cancel.clone();
-    if cancel.is_cancelled() {
-        return ToolResult::aborted();
-    }
-    match until_cancelled(&cancel, cordis::catch_panic((tool.run)(call))).await {
-        Some(Ok(Ok(result))) => result,
-        Some(Ok(Err(err))) => ToolResult::error(err),
-        Some(Err(panic)) => ToolResult::error(format!("the tool {panic}")),
-        None => ToolResult::aborted(),
-    }
-}
-
-/// Waits for `work`, but once the token is pulled only a moment longer; `None` means that the work was dropped.
-pub(crate) async fn until_cancelled<T>(
-    cancel: &CancellationToken,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    let limit = async {
-        cancel.cancelled().await;
-        tokio::time::sleep(GRACE).await;
-    };
-    tokio::select! {
-        biased;
-        done = work => Some(done),
-        () = limit => None,
     }
 }
