@@ -19,21 +19,21 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::{failure::Failure, turn::Turn};
+use self::{ask::Finish, failure::Failure, turn::Turn};
 use crate::{
     cordis::{
-        self, BoxError, Context, Emit, Optional, Service, Svc, Waterfall,
+        BoxError, Context, Emit, Optional, Service, Svc, Waterfall,
         loader::{BeforeApply, Change, Loader, Notice},
     },
     harness::{
-        llm::{Delta, Llm, LlmError, Reply, Request},
+        llm::{Delta, Llm},
         prompt::Prompt,
         session::{
-            Session, SessionError,
+            Session,
+            error::SessionError,
             event::{Reason, TurnError},
-            message::Header,
         },
-        tools::{CallRequest, ToolResult, Tools, until_cancelled},
+        tools::{CallRequest, ToolResult, Tools, pipeline::until_cancelled},
     },
 };
 

@@ -6,7 +6,7 @@
 //! runs only if the question "may it?" went through every listener and came out at the other end.
 
 mod arguments;
-mod pipeline;
+pub(crate) mod pipeline;
 
 use std::{
     cell::{OnceCell, RefCell},

@@ -13,7 +13,7 @@ use crate::{
     harness::{
         llm::{LlmError, Reply, Request},
         session::message::Header,
-        tools::until_cancelled,
+        tools::pipeline::until_cancelled,
     },
 };
 

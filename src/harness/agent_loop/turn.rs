@@ -12,7 +12,8 @@ use super::{TurnOutcome, failure::Failure};
 use crate::harness::{
     llm::{Reply, Request},
     session::{
-        Session, SessionError,
+        Session,
+        error::SessionError,
         event::{EventBody, FORMAT, Reason, TurnError},
         message::{Header, Message, ToolCallRequest},
     },
