@@ -53,7 +53,10 @@ fn h_069_nobody_there_to_answer_refuses_the_call() {
 
         let result = it.call("rm", "{}").await;
 
-        assert!(result.denied && result.content.starts_with("Error: nobody was there"), "{result:?}");
+        assert!(
+            result.denied && result.content.starts_with("Error: nobody was there"),
+            "{result:?}"
+        );
         assert_eq!(runs.get(), 0);
     });
 }
@@ -184,7 +187,9 @@ fn a_08_a_call_that_cannot_run_is_not_asked_about() {
         guarded(&it, json!(["*"])).await;
         let asked = answers(&it, async || Ok(Some(Answer::Yes)));
 
-        for (name, arguments) in [("Bash", "{}"), ("rm", "not json"), ("rm", "[]"), ("rm", r#"{"text":1}"#)] {
+        for (name, arguments) in
+            [("Bash", "{}"), ("rm", "not json"), ("rm", "[]"), ("rm", r#"{"text":1}"#)]
+        {
             let result = it.call(name, arguments).await;
             assert!(result.is_error && !result.denied, "{name} {arguments}: {result:?}");
         }
@@ -221,8 +226,14 @@ fn a_pattern_guards_all_tools_that_fit() {
 #[test]
 fn leaving_the_list_out_or_misspelling_it_is_an_error() {
     agent(async |it| {
-        for config in [json!({}), json!({ "tools": null }), json!({ "tools": "bash" }), json!({ "tools": false })] {
-            let mount = it.root.plugin(&plugin(approval::apply).named("approval"), config.clone()).unwrap();
+        for config in [
+            json!({}),
+            json!({ "tools": null }),
+            json!({ "tools": "bash" }),
+            json!({ "tools": false }),
+        ] {
+            let mount =
+                it.root.plugin(&plugin(approval::apply).named("approval"), config.clone()).unwrap();
             assert!(mount.ready().await.is_err(), "{config}");
             mount.dispose().await;
         }
@@ -276,12 +287,16 @@ fn tools_that_were_there_before_approval_are_told_too() {
 async fn guarded(it: &Agent, tools: Value) -> (Rc<Cell<u32>>, Mount) {
     let runs = it.count_runs("rm").await;
     let def = plugin(approval::apply).named("approval");
-    let mount = crate::agent_loop::rig::mount(&it.root, "approval", &def, json!({ "tools": tools })).await;
+    let mount =
+        crate::agent_loop::rig::mount(&it.root, "approval", &def, json!({ "tools": tools })).await;
     (runs, mount)
 }
 
 /// Somebody who answers; the number of times they were asked.
-fn answers(it: &Agent, say: impl AsyncFn() -> Result<Option<Answer>, BoxError> + 'static) -> Rc<Cell<u32>> {
+fn answers(
+    it: &Agent,
+    say: impl AsyncFn() -> Result<Option<Answer>, BoxError> + 'static,
+) -> Rc<Cell<u32>> {
     let asked = Rc::new(Cell::new(0));
     let count = asked.clone();
     it.root

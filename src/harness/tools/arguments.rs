@@ -39,9 +39,9 @@ pub(super) fn problem(tool: &Tool, arguments: &Map<String, Value>) -> Option<Str
         Ok(validator) => faults(validator, arguments),
         Err(broken) => return Some(format!("the schema of this tool is broken: {broken}")),
     };
-    match faults.is_empty() {
-        false => Some(format!("invalid arguments: {}", faults.join("; "))),
-        true => (tool.check)(arguments).err(),
+    match faults.as_slice() {
+        [] => (tool.check)(arguments).err(),
+        faults => Some(format!("invalid arguments: {}", faults.join("; "))),
     }
 }
 

@@ -4,7 +4,6 @@
 //! that the test did not take fails it too.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,15 +12,19 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use nano_cordis::cordis::{
-    BoxError, Context, Emit, LocalBoxFuture, Mount, NoConfig, PluginDef, Service, Svc, Undo, plugin,
+    BoxError, Context, Emit, Mount, NoConfig, PluginDef, Service, Svc, Undo, plugin,
 };
 use nano_cordis::harness::agent_loop::{self, AgentLoop, RunError, TurnOutcome};
-use nano_cordis::harness::llm::{Delta, Llm, LlmError, Reply, Request};
-use nano_cordis::harness::session::event::{Event, EventBody};
-use nano_cordis::harness::session::message::{AssistantMessage, ToolCallRequest};
-use nano_cordis::harness::session::{self, Session, Sessions};
-use nano_cordis::harness::tools::{self, Call, CallRequest, PostExecute, PreExecute, Tool, ToolResult, Tools};
 use nano_cordis::harness::prompt;
+use nano_cordis::harness::session::event::{Event, EventBody};
+use nano_cordis::harness::session::{self, Session, Sessions};
+use nano_cordis::harness::tools::{
+    self, Call, CallRequest, PostExecute, PreExecute, Tool, ToolResult, Tools,
+};
+
+mod model;
+
+pub(crate) use model::Model;
 
 /// Runs a test with an agent whose only tool is `echo`.
 pub(crate) fn agent(test: impl AsyncFnOnce(Agent)) {
@@ -36,7 +39,9 @@ pub(crate) fn agent(test: impl AsyncFnOnce(Agent)) {
         let root = Context::root_with(move |report| seen.borrow_mut().push(report.to_string()));
         let agent = Box::pin(Agent::start(root, reports.clone())).await;
         let running = Box::pin(test(agent));
-        tokio::time::timeout(Duration::from_secs(86_400), running).await.expect("something waits for ever");
+        tokio::time::timeout(Duration::from_hours(24), running)
+            .await
+            .expect("something waits for ever");
         assert_eq!(*reports.borrow(), [""; 0], "reports that the test did not take");
     });
 }
@@ -48,7 +53,7 @@ pub(crate) struct Agent {
     pub(crate) model: Model,
     pub(crate) llm: Mount,
     pub(crate) prompt: Mount,
-    pub(crate) agent_loop: Mount,
+    pub(crate) turns: Mount,
     reports: Rc<RefCell<Vec<String>>>,
     loops: Slot<AgentLoop>,
     tools: Slot<Tools>,
@@ -61,13 +66,19 @@ impl Agent {
         let model = Model::default();
         mount(&root, "session", &plugin(session::apply), json!({})).await;
         mount(&root, "tools", &plugin(tools::apply), json!({})).await;
-        let prompt = mount(&root, "prompt", &plugin(prompt::apply), json!({ "persona": "Be brief." })).await;
+        let prompt =
+            mount(&root, "prompt", &plugin(prompt::apply), json!({ "persona": "Be brief." })).await;
         let llm = mount(&root, "llm", &model.plugin(), json!({})).await;
-        let agent_loop = mount(&root, "loop", &plugin(agent_loop::apply), json!({ "maxSteps": 5 })).await;
-        let (loops, tools, sessions) = (Slot::fill(&root).await, Slot::<Tools>::fill(&root).await, Slot::<Sessions>::fill(&root).await);
+        let turns =
+            mount(&root, "loop", &plugin(agent_loop::apply), json!({ "maxSteps": 3 })).await;
+        let (loops, tools, sessions) = (
+            Slot::fill(&root).await,
+            Slot::<Tools>::fill(&root).await,
+            Slot::<Sessions>::fill(&root).await,
+        );
         let session = sessions.get().create().unwrap();
         let echo = tools.get().register(echo()).unwrap();
-        Agent { root, session, model, llm, prompt, agent_loop, reports, loops, tools, sessions, echo }
+        Agent { root, session, model, llm, prompt, turns, reports, loops, tools, sessions, echo }
     }
 
     /// The table of tools, in the name of a plugin that outlives the test.
@@ -91,7 +102,11 @@ impl Agent {
     }
 
     /// One turn.
-    pub(crate) async fn try_run(&self, text: &str, cancel: &CancellationToken) -> Result<TurnOutcome, RunError> {
+    pub(crate) async fn try_run(
+        &self,
+        text: &str,
+        cancel: &CancellationToken,
+    ) -> Result<TurnOutcome, RunError> {
         self.turns().run(&self.session, text, cancel.clone()).await
     }
 
@@ -226,11 +241,16 @@ pub(crate) fn request(name: &str, arguments: &str) -> CallRequest {
 
 /// Says what it was given.
 pub(crate) fn echo() -> Tool {
-    tool("echo", async |call| Ok(format!("{}", call.arguments["text"].as_str().unwrap_or_default())))
+    tool("echo", async |call| {
+        Ok(call.arguments.get("text").and_then(Value::as_str).unwrap_or_default().to_owned())
+    })
 }
 
 /// A tool that takes an optional text and a required nothing.
-pub(crate) fn tool(name: &str, run: impl AsyncFn(Rc<Call>) -> Result<String, BoxError> + 'static) -> Tool {
+pub(crate) fn tool(
+    name: &str,
+    run: impl AsyncFn(Rc<Call>) -> Result<String, BoxError> + 'static,
+) -> Tool {
     let parameters = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
     Tool::new(name, "a tool of a test", parameters, run)
 }
@@ -255,122 +275,15 @@ impl<S: Service + ?Sized> Slot<S> {
     }
 }
 
-/// A model that answers from a list and remembers what it was asked.
-#[derive(Clone, Default)]
-pub(crate) struct Model(Rc<Script>);
-
-#[derive(Default)]
-struct Script {
-    answers: RefCell<VecDeque<Answer>>,
-    asked: RefCell<Vec<Rc<Request>>>,
-}
-
-enum Answer {
-    Reply(Reply),
-    Pieces(Vec<&'static str>, Reply),
-    Fail(LlmError),
-    Panic,
-    Hang,
-}
-
-impl Model {
-    /// A provider of this model.
-    pub(crate) fn plugin(&self) -> PluginDef {
-        let model = self.clone();
-        plugin(move |ctx: Context, _: NoConfig| {
-            let model: Rc<dyn Llm> = Rc::new(model.clone());
-            async move { ctx.provide::<dyn Llm>(model).map(drop).map_err(BoxError::from) }
-        })
-    }
-
-    /// Next, a text.
-    pub(crate) fn says(&self, text: &str) -> &Self {
-        self.replies(text, &[], Some("stop"))
-    }
-
-    /// Next, calls of tools: id, name, arguments.
-    pub(crate) fn calls(&self, calls: &[(&str, &str, &str)]) -> &Self {
-        self.replies("", calls, Some("tool_calls"))
-    }
-
-    /// Next, a reply that ends for this reason.
-    pub(crate) fn replies(&self, text: &str, calls: &[(&str, &str, &str)], reason: Option<&str>) -> &Self {
-        self.then(Answer::Reply(reply(text, calls, reason)))
-    }
-
-    /// Next, a text in pieces.
-    pub(crate) fn streams(&self, pieces: &[&'static str]) -> &Self {
-        self.then(Answer::Pieces(pieces.to_vec(), reply(&pieces.concat(), &[], Some("stop"))))
-    }
-
-    /// Next, an error.
-    pub(crate) fn fails(&self, error: LlmError) -> &Self {
-        self.then(Answer::Fail(error))
-    }
-
-    /// Next, a panic.
-    pub(crate) fn panics(&self) -> &Self {
-        self.then(Answer::Panic)
-    }
-
-    /// Next, silence for ever.
-    pub(crate) fn hangs(&self) -> &Self {
-        self.then(Answer::Hang)
-    }
-
-    /// What it was asked, in order.
-    pub(crate) fn asked(&self) -> Vec<Rc<Request>> {
-        self.0.asked.borrow().clone()
-    }
-
-    fn then(&self, answer: Answer) -> &Self {
-        self.0.answers.borrow_mut().push_back(answer);
-        self
-    }
-}
-
-impl Llm for Model {
-    fn model(&self) -> String {
-        "fake".to_owned()
-    }
-
-    fn chat(
-        &self,
-        request: Rc<Request>,
-        on_delta: Rc<dyn Fn(Delta)>,
-        _: CancellationToken,
-    ) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
-        self.0.asked.borrow_mut().push(request);
-        let answer = self.0.answers.borrow_mut().pop_front().expect("the test gave enough answers");
-        Box::pin(async move {
-            match answer {
-                Answer::Reply(reply) => Ok(reply),
-                Answer::Pieces(pieces, reply) => {
-                    pieces.iter().for_each(|it| on_delta(Delta::Text((*it).to_owned())));
-                    Ok(reply)
-                }
-                Answer::Fail(error) => Err(error),
-                Answer::Panic => panic!("the model broke"),
-                Answer::Hang => std::future::pending().await,
-            }
-        })
-    }
-}
-
-fn reply(text: &str, calls: &[(&str, &str, &str)], reason: Option<&str>) -> Reply {
-    let tool_calls = calls.iter().map(|(id, name, text)| ToolCallRequest::new(*id, *name, *text)).collect();
-    let content = Some(text.to_owned()).filter(|it| !it.is_empty());
-    let message = AssistantMessage { content, tool_calls, ..AssistantMessage::default() };
-    Reply { message, finish_reason: reason.map(str::to_owned), usage: None }
-}
-
 fn line(event: &Event) -> String {
     let kind = event.body.kind();
     match &event.body {
         EventBody::TurnStart { turn, .. } => format!("{kind} {turn}"),
         EventBody::StepStart { step, .. } => format!("{kind} {step}"),
         EventBody::UserMessage { message, .. } => format!("{kind} {}", message.text()),
-        EventBody::ToolCall { call_id, .. } | EventBody::ToolResult { call_id, .. } => format!("{kind} {call_id}"),
+        EventBody::ToolCall { call_id, .. } | EventBody::ToolResult { call_id, .. } => {
+            format!("{kind} {call_id}")
+        }
         EventBody::TurnEnd { reason, .. } => format!("{kind} {reason:?}"),
         _ => kind.to_owned(),
     }
