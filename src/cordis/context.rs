@@ -23,9 +23,9 @@ use super::effect::{Cleanup, Effects, IntoCleanup, Outcome, Undo};
 use super::error::{BoxError, Error};
 use super::events::Bus;
 use super::fiber::{self, Fiber, FiberId, Mount, Phase, State, Status};
-use super::guard::{self, Guarded, LocalBoxFuture, Run};
+use super::guard::{self, Foreign, Guarded, Run};
 use super::plugin::{self, NoConfig, PluginDef};
-use super::refresh::{Need, Provision, Queue, ServiceSlot, Stopping};
+use super::refresh::{self, Need, Provision, Queue, ServiceSlot, Stopping};
 use super::report::{Report, What};
 use super::waits::{Waits, Wakers};
 
@@ -49,8 +49,8 @@ pub(super) struct Kernel {
     pub(super) queue: Queue,
     pub(super) waits: Waits,
     reports: Box<dyn Fn(&Report)>,
-    /// Cleanups that failed since the shutdown began.
-    failures: RefCell<Vec<Error>>,
+    /// Cleanups that failed since the shutdown began; none before it.
+    failures: RefCell<Option<Vec<Error>>>,
     next: Cell<u64>,
 }
 
@@ -110,7 +110,7 @@ impl Context {
     pub fn root_with(reports: impl Fn(&Report) + 'static) -> Self {
         guard::install_panic_hook();
         let kernel = Rc::new(Kernel::new(Box::new(reports)));
-        kernel.spawn(Kernel::schedule(Rc::downgrade(&kernel)));
+        refresh::spawn(Kernel::schedule(Rc::downgrade(&kernel)));
         let def = plugin::plugin(async |_: Self, _: NoConfig| Ok::<(), BoxError>(())).named("root");
         let root = kernel.insert(None, None, &def, Value::Null);
         root.start_as_root();
@@ -189,9 +189,9 @@ impl Context {
         let key = owner.effects.borrow_mut().reserve();
         let (ctx, kernel, id, name) =
             (self.clone(), self.kernel.clone(), owner.id, name.to_owned());
-        let work: LocalBoxFuture<'static, _> = Box::pin(async move { task(ctx).await.outcome() });
+        let work: Foreign<()> = Box::pin(async move { task(ctx).await.outcome() });
         let work = Guarded::new(Run::new(id), work);
-        let handle = self.kernel.spawn(async move {
+        let handle = refresh::spawn(async move {
             let outcome = work.await;
             let finished = kernel.fiber(id).and_then(|fiber| fiber.effects.borrow_mut().take(key));
             drop(finished);
@@ -225,11 +225,12 @@ impl Context {
             return Shutdown::default();
         };
         let root = Mount { kernel: self.kernel.clone(), id: root.id, status: root.status.clone() };
+        self.kernel.failures.replace(Some(Vec::new()));
         let hung = match tokio::time::timeout(grace, root.dispose().into_future()).await {
             Ok(_) => Vec::new(),
             Err(_) => self.kernel.hung(),
         };
-        Shutdown { hung, failures: self.kernel.failures.take() }
+        Shutdown { hung, failures: self.kernel.failures.take().unwrap_or_default() }
     }
 
     /// Names from the root down to this plugin: `loader > bash`.
@@ -373,7 +374,7 @@ impl Kernel {
         };
         let id = self.fibers.borrow_mut().insert_with_key(fiber);
         let fiber = self.fibers.borrow()[id].clone();
-        self.subscribe(&fiber);
+        fiber.subscribe();
         fiber
     }
 
@@ -404,9 +405,11 @@ impl Kernel {
     }
 
     /// Forgets a name that nobody provides or asks for, so that the table does not grow with names once used.
-    pub(super) fn prune(&self, slot: &ServiceSlot) {
-        if slot.is_unused() {
-            self.services.borrow_mut().remove(&slot.name);
+    pub(super) fn prune(&self, slot: &Rc<ServiceSlot>) {
+        let mut services = self.services.borrow_mut();
+        if slot.is_unused() && services.get(&slot.name).is_some_and(|known| Rc::ptr_eq(known, slot))
+        {
+            services.remove(&slot.name);
         }
     }
 
@@ -470,8 +473,8 @@ impl Kernel {
             | Error::Setup { source, .. } => source.clone(),
             other => other.clone().into(),
         };
-        if what == What::CleanupFailed {
-            self.failures.borrow_mut().push(error.clone());
+        if let (What::CleanupFailed, Some(failures)) = (&what, &mut *self.failures.borrow_mut()) {
+            failures.push(error.clone());
         }
         self.report(&Report { plugin: self.path(fiber), what, error: Some(cause) });
     }

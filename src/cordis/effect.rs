@@ -19,7 +19,8 @@ use std::task::{self, Poll};
 use super::context::Kernel;
 use super::error::{BoxError, Error, Panic};
 use super::fiber::{Fiber, FiberId};
-use super::guard::{self, Guarded, LocalBoxFuture, Run};
+use super::guard::{self, Foreign, Guarded, LocalBoxFuture, Run};
+use super::refresh;
 use super::report::What;
 use super::slots::Slots;
 use super::waits::{self, Target, Waited, Wakers};
@@ -29,7 +30,7 @@ pub struct Cleanup(Work);
 
 enum Work {
     Call(Box<dyn FnOnce() -> Result<(), BoxError>>),
-    Future(Box<dyn FnOnce() -> LocalBoxFuture<'static, Result<(), BoxError>>>),
+    Future(Box<dyn FnOnce() -> Foreign<()>>),
 }
 
 impl Cleanup {
@@ -202,7 +203,7 @@ impl Undo {
             Some(Step::Ended(result)) => Ending::Now(Some(result)),
             Some(Step::Going(finish, done)) => {
                 done.heard.set(true);
-                self.kernel.run_or_spawn(Box::pin(finish));
+                refresh::run_or_spawn(Box::pin(finish));
                 let (kernel, waiting) = (self.kernel.clone(), done.clone());
                 let wait = async move {
                     waits::give_way(&kernel, Target::Run(waiting.run), |cx| waiting.poll(cx)).await
@@ -315,7 +316,7 @@ async fn finish(
     fiber: Rc<Fiber>,
     key: u64,
     done: Rc<Done>,
-    cleanup: Result<LocalBoxFuture<'static, Result<(), BoxError>>, Panic>,
+    cleanup: Result<Foreign<()>, Panic>,
 ) {
     let result = match cleanup {
         Ok(cleanup) => Guarded::new(done.run, cleanup).await,
@@ -340,13 +341,14 @@ pub(super) async fn undo_all(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) {
             Some(Newest::Running(done)) => {
                 waits::hold(kernel, fiber.id, Target::Run(done.run), |cx| done.poll(cx)).await;
             }
-            Some(Newest::Armed(key)) => match start(kernel, fiber, key) {
-                Some(Step::Going(finish, _)) => finish.await,
-                Some(Step::Ended(Err(err))) => {
-                    kernel.report_error(fiber.id, What::CleanupFailed, &err)
+            Some(Newest::Armed(key)) => {
+                let step = start(kernel, fiber, key);
+                if let Some(Step::Going(finish, _)) = step {
+                    finish.await;
+                } else if let Some(Step::Ended(Err(err))) = step {
+                    kernel.report_error(fiber.id, What::CleanupFailed, &err);
                 }
-                Some(Step::Ended(Ok(()))) | None => {}
-            },
+            }
         }
     }
 }

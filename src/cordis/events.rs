@@ -19,13 +19,14 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
 use super::context::{Context, Kernel};
 use super::effect::{Outcome, Undo};
 use super::error::{BoxError, Error, ListenerError, ParallelError};
-use super::guard::{self, Guarded, LocalBoxFuture};
+use super::guard::{self, Foreign, Guarded};
 use super::report::{Report, What};
 use super::slots::Slots;
 
@@ -118,12 +119,9 @@ impl<T: 'static> Meaningful for Vec<T> {
 }
 
 type Told<E> = dyn Fn(&Context, &E) -> Result<(), BoxError>;
-type Asked<I, O> = dyn Fn(Context, Rc<I>) -> LocalBoxFuture<'static, Result<O, BoxError>>;
-type Wrapping<E> = dyn Fn(
-    Context,
-    Rc<<E as Waterfall>::Input>,
-    Next<E>,
-) -> LocalBoxFuture<'static, Result<<E as Waterfall>::Output, BoxError>>;
+type Asked<I, O> = dyn Fn(Context, Rc<I>) -> Foreign<O>;
+type Wrapping<E> =
+    dyn Fn(Context, Rc<<E as Waterfall>::Input>, Next<E>) -> Foreign<<E as Waterfall>::Output>;
 
 /// All lists of listeners, by name. The names are text, so that scripts can use them; the types are checked on the way in.
 #[derive(Default)]
@@ -137,9 +135,12 @@ trait AnyList {
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
 }
 
-/// The listeners of one event, by order and age.
+/// Order, then age.
+type Place = (i32, u64);
+
+/// The listeners of one event.
 struct List<F: ?Sized> {
-    slots: RefCell<Slots<(i32, u64), Rc<Listener<F>>>>,
+    slots: RefCell<Slots<Place, Rc<Listener<F>>>>,
 }
 
 impl<F: ?Sized + 'static> AnyList for List<F> {
@@ -260,11 +261,10 @@ impl Context {
         listener: impl AsyncFn(Self, Rc<E::Input>, Next<E>) -> Result<E::Output, BoxError> + 'static,
     ) -> Result<Undo, Error> {
         let listener = Rc::new(listener);
-        let call =
-            move |ctx: Self, input: Rc<E::Input>, next: Next<E>| -> LocalBoxFuture<'static, _> {
-                let listener = listener.clone();
-                Box::pin(async move { listener(ctx, input, next).await })
-            };
+        let call = move |ctx: Self, input: Rc<E::Input>, next: Next<E>| -> Foreign<_> {
+            let listener = listener.clone();
+            Box::pin(async move { listener(ctx, input, next).await })
+        };
         self.listen::<Wrapping<E>>(E::NAME, order, |ctx, live| {
             Rc::new(Listener { ctx, live, call })
         })
@@ -289,15 +289,16 @@ impl Context {
     /// All failures, in the order of the listeners.
     pub async fn parallel<E: Parallel>(&self, input: Rc<E::Input>) -> Result<(), ParallelError> {
         let listeners = self.kernel.snapshot::<Asked<E::Input, ()>>(E::NAME);
-        let start =
-            |listener: &Rc<Listener<Asked<E::Input, ()>>>| Some(listener.ask(input.clone()));
-        let mut going: Vec<_> = listeners.iter().map(start).collect();
-        let mut failed: Vec<Option<BoxError>> = going.iter().map(|_| None).collect();
+        let mut going = Vec::with_capacity(listeners.len());
+        let mut failed: Vec<Option<BoxError>> = listeners.iter().map(|_| None).collect();
         poll_fn(|cx| {
-            for (one, failure) in going.iter_mut().zip(&mut failed) {
-                let Some(future) = one else { continue };
-                if let Poll::Ready(outcome) = std::pin::pin!(future).poll(cx) {
-                    (*one, *failure) = (None, outcome.err());
+            for (at, listener) in listeners.iter().enumerate() {
+                if at == going.len() {
+                    going.push(listener.live.get().then(|| listener.ask(input.clone())));
+                }
+                let Some(future) = &mut going[at] else { continue };
+                if let Poll::Ready(outcome) = Pin::new(future).poll(cx) {
+                    (going[at], failed[at]) = (None, outcome.err());
                 }
             }
             if going.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
@@ -340,7 +341,7 @@ impl Context {
         default: impl AsyncFn(Rc<E::Input>) -> Result<E::Output, BoxError> + 'static,
     ) -> Result<E::Output, BoxError> {
         let default = Rc::new(default);
-        let tail = move |input| -> LocalBoxFuture<'static, _> {
+        let tail = move |input| -> Foreign<_> {
             let default = default.clone();
             Box::pin(async move { default(input).await })
         };
@@ -373,7 +374,7 @@ impl Context {
 
 fn boxed<I: 'static, O: 'static>(
     listener: impl AsyncFn(Context, Rc<I>) -> Result<O, BoxError> + 'static,
-) -> impl Fn(Context, Rc<I>) -> LocalBoxFuture<'static, Result<O, BoxError>> {
+) -> impl Fn(Context, Rc<I>) -> Foreign<O> {
     let listener = Rc::new(listener);
     move |ctx, input| {
         let listener = listener.clone();
@@ -397,7 +398,7 @@ impl Bus {
     }
 
     /// Empties the place at once, so that a dispatch that has not reached it passes it by.
-    fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: (i32, u64)) {
+    fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: Place) {
         let removed = list.slots.borrow_mut().remove(key);
         if list.slots.borrow().len() == 0 {
             self.lists.borrow_mut().remove(event);
@@ -458,9 +459,11 @@ pub struct Next<E: Waterfall> {
     input: Rc<E::Input>,
 }
 
+type Tail<E> = dyn Fn(Rc<<E as Waterfall>::Input>) -> Foreign<<E as Waterfall>::Output>;
+
 struct Chain<E: Waterfall> {
     listeners: Rc<[Rc<Listener<Wrapping<E>>>]>,
-    tail: Box<dyn Fn(Rc<E::Input>) -> LocalBoxFuture<'static, Result<E::Output, BoxError>>>,
+    tail: Box<Tail<E>>,
 }
 
 impl<E: Waterfall> Clone for Next<E> {

@@ -99,13 +99,15 @@ pub(super) enum Phase {
     Unloading,
 }
 
+type Observer = Rc<dyn Fn(State)>;
+
 /// The part of a fiber that outlives it: handles share it.
 pub(super) struct Status {
     state: Cell<State>,
     rests: Cell<bool>,
     error: OnceCell<Box<Error>>,
     wakers: Wakers,
-    observers: RefCell<Vec<Rc<dyn Fn(State)>>>,
+    observers: RefCell<Vec<Observer>>,
 }
 
 impl Status {
@@ -180,7 +182,9 @@ impl Fiber {
         self.status.wakers.wake();
         // An observer is foreign code: it can neither fail the fiber nor hold a borrow open.
         let observers = self.status.observers.borrow().clone();
-        observers.iter().for_each(|observer| drop(guard::call(|| observer(state))));
+        for observer in observers {
+            drop(guard::call(|| observer(state)));
+        }
     }
 
     pub(super) fn is_at_rest(&self) -> bool {
@@ -264,7 +268,9 @@ fn fail(kernel: &Kernel, fiber: &Fiber, what: What, error: Error) {
 }
 
 async fn load(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>, provisions: Vec<Rc<Provision>>) {
-    provisions.iter().for_each(|provision| provision.enter());
+    for provision in &provisions {
+        provision.enter();
+    }
     fiber.committed.replace(provisions);
     fiber.run.set(fiber.run.get() + 1);
     fiber.phase.set(Phase::Loading);
@@ -315,7 +321,9 @@ async fn unload(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) {
     }
     effect::undo_all(kernel, fiber).await;
     debug_assert_eq!(fiber.effects.borrow().len(), 0, "an unload leaves nothing behind");
-    fiber.committed.take().iter().for_each(|provision| provision.leave());
+    for provision in fiber.committed.take() {
+        provision.leave();
+    }
     fiber.phase.set(Phase::Idle);
     if fiber.status.error.get().is_some() {
         fiber.show(State::Failed);
