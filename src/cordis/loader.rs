@@ -10,18 +10,21 @@
 // write the file. Here a list is flat, a change is a remount, and the file belongs to the user.
 
 mod change;
+mod check;
 pub(crate) mod diagnose;
 mod entries;
 mod error;
 pub(crate) mod files;
 mod placeholders;
+mod places;
 mod plan;
 mod schema;
+mod sources;
+mod words;
 
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashSet},
-    mem,
     path::{Path, PathBuf},
     rc::Rc,
     sync::Arc,
@@ -40,8 +43,7 @@ use self::{
     plan::{Plan, Planned, Planner, Running, Slot, Step},
 };
 use super::{
-    BoxError, Context, ModuleError, ModuleKey, ModuleSource, NoConfig, ParallelError, PluginDef, Service,
-    module::original_name,
+    BoxError, Context, ModuleKey, ModuleSource, NoConfig, ParallelError, PluginDef, Service,
 };
 
 /// What the loader is started with; none of it is in the file.
@@ -112,7 +114,10 @@ impl Loader {
         if self.options.file.as_deref() == Some(path) {
             return self.reload();
         }
-        let users = self.modules().into_iter().filter(|(name, key)| self.sources(name, key).iter().any(|it| it == path));
+        let users = self
+            .modules()
+            .into_iter()
+            .filter(|(name, key)| self.sources(name, key).iter().any(|it| it == path));
         for (name, key) in users {
             if self.options.modules.files(&key).is_empty() {
                 self.say_built_in(path, &name);
@@ -130,7 +135,11 @@ impl Loader {
         loop {
             let idle = self.idle.notified();
             if !self.busy.get() && self.pending.borrow().is_empty() {
-                return self.outcome.borrow().clone().expect("a loader that others can see has started");
+                return self
+                    .outcome
+                    .borrow()
+                    .clone()
+                    .expect("a loader that others can see has started");
             }
             tokio::select! {
                 () = idle => {}
@@ -148,8 +157,7 @@ impl Loader {
 
     /// The entries of the list that is in force, in its order.
     pub fn entries(&self) -> Vec<EntryStatus> {
-        let available = self.host.service_names();
-        self.slots.borrow().iter().map(|slot| slot.status(&available)).collect()
+        self.slots.borrow().iter().map(EntryStatus::of).collect()
     }
 
     /// Why no turn may start: nothing if every enabled entry runs that is not optional, else the causes in one line.
@@ -309,64 +317,21 @@ impl Loader {
             Step::Keep => (stays, None),
             Step::Skip => (None, None),
             Step::Fail(problem) => (stays, Some(problem)),
-            Step::Mount(def, config) => match self.host.plugin_named(&entry.id, &def, config.clone()) {
-                Ok(mount) => (Some(Rc::new(Running { mount, def, name: entry.name.clone(), config })), None),
-                Err(err) => (None, Some(err.to_string())),
-            },
+            Step::Mount(def, config) => {
+                match self.host.plugin_named(&entry.id, &def, config.clone()) {
+                    Ok(mount) => (
+                        Some(Rc::new(Running { mount, def, name: entry.name.clone(), config })),
+                        None,
+                    ),
+                    Err(err) => (None, Some(err.to_string())),
+                }
+            }
         };
         Slot { entry, key, running, failure }
     }
 
-    /// The module of a name, read afresh. Its files are noted before, so that no save between the two is lost.
-    fn load(&self, name: &str) -> (Option<ModuleKey>, Result<PluginDef, ModuleError>) {
-        let modules = &self.options.modules;
-        let key = match modules.resolve(name, self.base()) {
-            Ok(key) => key,
-            Err(err) => return (None, Err(err)),
-        };
-        self.sources(name, &key).iter().for_each(|it| self.files.note(it));
-        let loaded = modules.load(&key);
-        (Some(key), loaded)
-    }
-
-    /// Names and keys of the modules in use.
-    fn modules(&self) -> BTreeSet<(String, ModuleKey)> {
-        let slots = self.slots.borrow();
-        slots.iter().filter_map(|it| Some((it.entry.name.clone(), it.key.clone()?))).collect()
-    }
-
-    /// The files of a module. The original's name of a built-in counts, so that saving such a file is not met by silence.
-    fn sources(&self, name: &str, key: &ModuleKey) -> Vec<PathBuf> {
-        let files = self.options.modules.files(key);
-        let original = original_name(name).filter(|_| files.is_empty()).map(|_| self.base().join(name));
-        files.into_iter().chain(original.filter(|it| it.exists())).collect()
-    }
-
-    fn say_built_in(&self, path: &Path, name: &str) {
-        self.files.note(path);
-        if self.told.borrow_mut().insert(path.to_owned()) {
-            self.say(format!("{name} is compiled in; what was saved is not read"));
-        }
-    }
-
     fn is_starting(&self) -> bool {
         self.outcome.borrow().is_none()
-    }
-
-    fn base(&self) -> &Path {
-        let folder = self.options.file.as_deref().and_then(Path::parent);
-        folder.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
-    }
-
-    fn file_name(&self) -> String {
-        let name = self.options.file.as_deref().and_then(Path::file_name);
-        name.map_or("the built-in cordis.yml".into(), |it| it.to_string_lossy().into_owned())
-    }
-
-    /// How messages call what was saved.
-    fn called(&self, plan: &Plan) -> String {
-        let modules = plan.saved_names();
-        if plan.fresh || modules.is_empty() { self.file_name() } else { modules.join(", ") }
     }
 
     fn error(&self, cause: Cause) -> LoadError {
@@ -375,25 +340,5 @@ impl Loader {
 
     fn say(&self, line: String) {
         self.host.emit(&Notice(line));
-    }
-
-    /// What the user is told of a save that was applied.
-    fn lines(&self, plan: &Plan, applied: &Applied) -> Vec<String> {
-        let mut lines = Vec::new();
-        if !self.is_starting() {
-            let file = self.file_name();
-            match plan.fresh {
-                true if applied.changed.is_empty() => lines.push(format!("applied {file} (no entry changed)")),
-                true => lines.push(format!("applied {file}")),
-                false if plan.modules.is_empty() && !applied.changed.is_empty() => lines.push(format!("applied {file}")),
-                false => {}
-            }
-            let set: Vec<_> = self.options.set.iter().map(|(id, key, _)| format!("{id}.{key}")).collect();
-            if plan.fresh && !set.is_empty() {
-                lines.push(format!("set for this run, whatever {file} says: {}", set.join(", ")));
-            }
-        }
-        lines.extend(plan.lines());
-        lines
     }
 }

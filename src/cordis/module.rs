@@ -14,7 +14,7 @@ use std::{
 
 use thiserror::Error;
 
-use crate::cordis::{PluginDef, loader::diagnose::nearest};
+use super::{PluginDef, nearest};
 
 /// Finds and loads the plugins that entries name.
 pub trait ModuleSource: 'static {
@@ -112,18 +112,18 @@ impl ModuleSource for Builtins {
 
 impl Builtins {
     fn unknown(&self, name: &str, plain: &str) -> ModuleError {
-        let near = nearest(plain, self.names()).map(str::to_owned);
-        ModuleError::Unknown { name: name.to_owned(), near }
+        ModuleError::Unknown { name: name.to_owned(), near: nearest(plain, self.names()) }
     }
 }
 
 /// `./src/harness/tools.ts` and `./src/cordis/hmr.ts` are how the original names what is `tools` and `hmr` here.
-pub(crate) fn original_name(name: &str) -> Option<&str> {
-    let inner = name.strip_prefix("./src/harness/").or_else(|| name.strip_prefix("./src/cordis/"))?;
+pub(super) fn original_name(name: &str) -> Option<&str> {
+    let inner =
+        name.strip_prefix("./src/harness/").or_else(|| name.strip_prefix("./src/cordis/"))?;
     inner.strip_suffix(".ts").filter(|it| !it.contains('/'))
 }
 
 /// The end of a message about a name that nobody knows.
-pub(crate) fn did_you_mean(near: Option<&str>) -> String {
+pub(super) fn did_you_mean(near: Option<&str>) -> String {
     near.map(|it| format!(" (did you mean `{it}`?)")).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
-//! Words for what is wrong with a set of entries: who failed, who waits for whom, and what a mistyped name may have meant.
+//! Words for what is wrong with a set of entries: who failed, and who waits for whom.
 
-use crate::cordis::State;
+use super::{Entry, plan::Slot};
+use crate::cordis::{Error, State};
 
 /// Where an entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,39 +35,46 @@ pub struct EntryStatus {
     pub stale: bool,
 }
 
+impl EntryStatus {
+    /// What became of one entry.
+    pub(super) fn of(slot: &Slot) -> Self {
+        let Entry { id, name, optional, .. } = slot.entry.clone();
+        let running = slot.running.as_ref();
+        let standing = match running {
+            _ if slot.entry.disabled => Standing::Disabled,
+            None => Standing::NotLoaded,
+            Some(running) => Standing::Mounted(running.mount.state()),
+        };
+        let waits = running.filter(|_| standing == Standing::Mounted(State::Pending));
+        let missing = waits.map(|it| it.mount.missing()).unwrap_or_default();
+        let error = slot.failure.clone().or_else(|| running?.mount.error().map(|err| cause(&err)));
+        let stale = running.is_some() && slot.failure.is_some();
+        let guard = running.is_some_and(|it| it.def.is_guard());
+        Self { id, name, standing, missing, error, optional, guard, stale }
+    }
+}
+
+/// The error of a plugin without its path, which whoever reads it knows.
+fn cause(err: &Error) -> String {
+    match err {
+        Error::Body { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
+}
+
 /// More than this is no longer read.
 const SHOWN: usize = 8;
-
-/// The known name that looks most like a mistyped one, if any does.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = 1 + word.chars().count() / 4;
-    let ranked = known.into_iter().map(|it| (distance(word, it), it));
-    ranked.filter(|(far, _)| *far <= allowed).min().map(|(_, it)| it)
-}
-
-/// How many letters must be put in, left out or changed to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let change = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
 
 /// Why the program is not complete, in one line; nothing if every entry that must run does.
 ///
 /// Failures come first, because they are causes; then the waits, each with a word if no entry looks like a provider.
 pub(super) fn problem(entries: &[EntryStatus]) -> Option<String> {
-    let wanted: Vec<_> = entries.iter().filter(|it| !it.optional && it.standing != Standing::Disabled).collect();
+    let wanted: Vec<_> =
+        entries.iter().filter(|it| !it.optional && it.standing != Standing::Disabled).collect();
     let failures = wanted.iter().filter_map(|it| failure(it));
-    let waits = wanted.iter().flat_map(|it| it.missing.iter().map(|service| wait(&it.id, service, &wanted)));
+    let waits = wanted
+        .iter()
+        .flat_map(|it| it.missing.iter().map(|service| wait(&it.id, service, &wanted)));
     let moving = wanted.iter().filter_map(|it| moving(it));
     let all: Vec<String> = failures.chain(waits).chain(moving).collect();
     let more = all.len().saturating_sub(SHOWN);
@@ -80,8 +88,12 @@ pub(super) fn problem(entries: &[EntryStatus]) -> Option<String> {
 fn failure(entry: &EntryStatus) -> Option<String> {
     let error = entry.error.as_deref().unwrap_or("no reason is known");
     match entry.standing {
-        Standing::NotLoaded | Standing::Mounted(State::Failed) => Some(format!("entry `{}`: {error}", entry.id)),
-        Standing::Mounted(State::Disposed) => Some(format!("entry `{}` was unmounted by another plugin", entry.id)),
+        Standing::NotLoaded | Standing::Mounted(State::Failed) => {
+            Some(format!("entry `{}`: {error}", entry.id))
+        }
+        Standing::Mounted(State::Disposed) => {
+            Some(format!("entry `{}` was unmounted by another plugin", entry.id))
+        }
         _ => None,
     }
 }
@@ -98,7 +110,8 @@ fn moving(entry: &EntryStatus) -> Option<String> {
 
 /// Nobody declares what it provides, so the likely provider is the entry that is called like the service.
 fn wait(id: &str, service: &str, wanted: &[&EntryStatus]) -> String {
-    let called_so = |it: &&&EntryStatus| [&it.id, &it.name].iter().any(|name| plain(name) == plain(service));
+    let called_so =
+        |it: &&&EntryStatus| [&it.id, &it.name].iter().any(|name| plain(name) == plain(service));
     match wanted.iter().find(called_so) {
         Some(_) => format!("`{id}` waits for `{service}`"),
         None => format!("`{id}` waits for `{service}`, which no entry provides"),

@@ -5,12 +5,15 @@
 
 use std::{cell::RefCell, collections::HashMap, fmt};
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_yaml::Deserializer as Yaml;
 
-use super::{Cause, diagnose::nearest};
-use crate::cordis::module::did_you_mean;
+use super::{
+    Cause, Fault,
+    places::{line_of, seek},
+};
+use crate::cordis::{module::did_you_mean, nearest};
 
 const KEYS: [&str; 5] = ["id", "name", "config", "disabled", "optional"];
 
@@ -31,7 +34,13 @@ pub struct Entry {
 
 impl Fault {
     /// A fault at a field of an entry, or the nearest thing around it that is in the text.
-    pub(super) fn at(text: &str, place: usize, entry: String, field: &str, problem: String) -> Self {
+    pub(super) fn at(
+        text: &str,
+        place: usize,
+        entry: String,
+        field: &str,
+        problem: String,
+    ) -> Self {
         let line = line_of(text, &join(&place.to_string(), field));
         Self { entry, line, field: field.to_owned(), problem }
     }
@@ -51,7 +60,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Entry>, Cause> {
     list.take(notes.into_inner());
     let entries: Vec<_> = (0..values.len()).map(|place| list.entry(place)).collect();
     list.refuse_repeated_ids(&entries);
-    if list.faults.is_empty() { Ok(entries.into_iter().flatten().collect()) } else { Err(Cause::Faults(list.faults)) }
+    if list.faults.is_empty() {
+        Ok(entries.into_iter().flatten().collect())
+    } else {
+        Err(Cause::Faults(list.faults))
+    }
 }
 
 /// One value that stands alone, as in `--set`.
@@ -100,11 +113,15 @@ impl List<'_> {
     fn entry(&mut self, place: usize) -> Option<Entry> {
         let value = &self.values[place];
         let Value::Object(map) = value else {
-            self.fault(place, "", format!("an entry is a mapping with `id` and `name`, this is {}", kind(value)));
+            self.fault(
+                place,
+                "",
+                format!("an entry is a mapping with `id` and `name`, this is {}", kind(value)),
+            );
             return None;
         };
         for key in map.keys().filter(|it| !KEYS.contains(&it.as_str()) && !it.starts_with("x-")) {
-            let near = did_you_mean(nearest(key, KEYS));
+            let near = did_you_mean(nearest(key, KEYS.into_iter()).as_deref());
             self.fault(place, key, format!("no such key{near}; an entry has {}", KEYS.join(", ")));
         }
         Some(Entry {
@@ -119,8 +136,14 @@ impl List<'_> {
     fn name(&mut self, place: usize, map: &Map<String, Value>, key: &str) -> String {
         match map.get(key) {
             Some(Value::String(text)) if !text.trim().is_empty() => return text.clone(),
-            None | Some(Value::Null | Value::String(_)) => self.fault(place, "", format!("it has no `{key}`")),
-            Some(other) => self.fault(place, key, format!("must be text, this is {}; put it in quotes", kind(other))),
+            None | Some(Value::Null | Value::String(_)) => {
+                self.fault(place, "", format!("it has no `{key}`"))
+            }
+            Some(other) => self.fault(
+                place,
+                key,
+                format!("must be text, this is {}; put it in quotes", kind(other)),
+            ),
         }
         String::new()
     }
@@ -130,7 +153,11 @@ impl List<'_> {
             None | Some(Value::Null) => false,
             Some(Value::Bool(flag)) => *flag,
             Some(other) => {
-                self.fault(place, key, format!("must be true or false, this is {} ({other})", kind(other)));
+                self.fault(
+                    place,
+                    key,
+                    format!("must be true or false, this is {} ({other})", kind(other)),
+                );
                 false
             }
         }
@@ -139,7 +166,9 @@ impl List<'_> {
     fn refuse_repeated_ids(&mut self, entries: &[Option<Entry>]) {
         let mut first = HashMap::new();
         for (place, entry) in entries.iter().enumerate() {
-            let Some(id) = entry.as_ref().map(|it| &it.id).filter(|it| !it.is_empty()) else { continue };
+            let Some(id) = entry.as_ref().map(|it| &it.id).filter(|it| !it.is_empty()) else {
+                continue;
+            };
             let before = *first.entry(id).or_insert(place);
             if before != place {
                 let line = line_of(self.text, &format!("{before}.id"));
@@ -162,9 +191,9 @@ fn label(place: usize, value: &Value) -> String {
 /// An error of the YAML reader, in one line, with a word about tabs, which people do not see.
 fn syntax(text: &str, err: &serde_yaml::Error) -> Cause {
     let line = err.location().map(|it| it.line());
-    let tab = line.and_then(|it| text.lines().nth(it - 1)).is_some_and(|it| {
-        it.trim_start_matches(' ').starts_with('\t')
-    });
+    let tab = line
+        .and_then(|it| text.lines().nth(it - 1))
+        .is_some_and(|it| it.trim_start_matches(' ').starts_with('\t'));
     let hint = if tab { " (a tab: YAML is indented with blanks)" } else { "" };
     Cause::Syntax(format!("{err}{hint}").replace('\n', " "))
 }
@@ -232,7 +261,9 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom(format!("{value} is no number here")))
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom(format!("{value} is no number here")))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -262,101 +293,5 @@ impl<'de> Visitor<'de> for Node<'_> {
         }
         values.shift_remove("<<");
         Ok(Value::Object(values))
-    }
-}
-
-/// The line of what is at a dotted path, or of the nearest thing around it.
-fn line_of(text: &str, at: &str) -> Option<usize> {
-    let around = at.rsplit_once('.').map(|(around, _)| around);
-    seek(text, at, 0).or_else(|| line_of(text, around?))
-}
-
-/// The line of one occurrence of what is at a dotted path.
-fn seek(text: &str, at: &str, occurrence: usize) -> Option<usize> {
-    let steps: Vec<&str> = at.split('.').collect();
-    let seek = Seek { steps: &steps, occurrence };
-    seek.deserialize(Yaml::from_str(text)).err()?.location().map(|it| it.line())
-}
-
-/// Follows a path and fails where it ends: only errors know their place. What it does not find it passes over.
-#[derive(Clone, Copy)]
-struct Seek<'a> {
-    steps: &'a [&'a str],
-    occurrence: usize,
-}
-
-impl<'de> DeserializeSeed<'de> for Seek<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Seek<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what is looked for")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let Some((step, rest)) = self.steps.split_first() else { return Err(A::Error::custom("here")) };
-        let index = step.parse().unwrap_or(usize::MAX);
-        let mut passed = 0;
-        loop {
-            let found = match passed == index {
-                true => list.next_element_seed(Seek { steps: rest, ..self })?.is_some(),
-                false => list.next_element::<IgnoredAny>()?.is_some(),
-            };
-            if !found {
-                return Ok(());
-            }
-            passed += 1;
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Some((step, rest)) = self.steps.split_first() else { return Err(A::Error::custom("here")) };
-        let mut passed = 0;
-        loop {
-            let fail_at = (rest.is_empty() && passed == self.occurrence).then_some(*step);
-            match map.next_key_seed(Key { fail_at })? {
-                None => return Ok(()),
-                Some(key) if key == *step && !rest.is_empty() => map.next_value_seed(Seek { steps: rest, ..self })?,
-                Some(key) => {
-                    passed += usize::from(key == *step);
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-    }
-}
-
-/// Reads a key, or fails at the one that is looked for.
-struct Key<'a> {
-    fail_at: Option<&'a str>,
-}
-
-impl<'de> DeserializeSeed<'de> for Key<'_> {
-    type Value = String;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<String, D::Error> {
-        from.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Key<'_> {
-    type Value = String;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<String, E> {
-        match self.fail_at == Some(key) {
-            true => Err(E::custom("here")),
-            false => Ok(key.to_owned()),
-        }
     }
 }

@@ -26,7 +26,9 @@ impl Print {
     /// Reads a file for its print only.
     pub(crate) fn look(path: &Path) -> Self {
         match fs::metadata(path) {
-            Ok(found) if found.is_file() => fs::read(path).map_or(Self::Missing, |bytes| Self::of(&bytes)),
+            Ok(found) if found.is_file() => {
+                fs::read(path).map_or(Self::Missing, |bytes| Self::of(&bytes))
+            }
             Ok(found) if !found.is_dir() => Self::Stream,
             _ => Self::Missing,
         }

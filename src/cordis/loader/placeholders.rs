@@ -34,7 +34,14 @@ impl<'a> Filling<'a> {
     /// Replaces every placeholder of a config.
     pub(super) fn new(config: &Value, schema: Option<&'a Value>, env: Env<'a>) -> Self {
         let schema = schema.unwrap_or(&Value::Null);
-        let mut filling = Self { config: Value::Null, replaced: Vec::new(), set: Vec::new(), faults: Vec::new(), schema, env };
+        let mut filling = Self {
+            config: Value::Null,
+            replaced: Vec::new(),
+            set: Vec::new(),
+            faults: Vec::new(),
+            schema,
+            env,
+        };
         filling.config = filling.fill("", config, Some(Field::top(schema)));
         filling
     }
@@ -55,9 +62,16 @@ impl<'a> Filling<'a> {
 
     /// A message about a field, without the value that took the place of a placeholder.
     pub(super) fn hide(&self, path: &str, problem: String) -> String {
-        match self.replaced.iter().find(|(at, _)| covers(at, path) || covers(path, at)) {
-            Some((_, text)) => format!("what `{text}` stands for does not fit"),
-            None => problem,
+        let Some((_, text)) =
+            self.replaced.iter().find(|(at, _)| covers(at, path) || covers(path, at))
+        else {
+            return problem;
+        };
+        match problem.split_once(", not ") {
+            Some((wanted, _)) if wanted.starts_with("must be ") => {
+                format!("{wanted}, and `{text}` stands for something else")
+            }
+            _ => format!("what `{text}` stands for does not fit"),
         }
     }
 
@@ -69,7 +83,9 @@ impl<'a> Filling<'a> {
             if place.is_null() {
                 *place = Value::Object(Map::new());
             }
-            let Value::Object(map) = place else { return Err(format!("`{step}` is looked for in what is no mapping")) };
+            let Value::Object(map) = place else {
+                return Err(format!("`{step}` is looked for in what is no mapping"));
+            };
             place = map.entry(step).or_insert(Value::Null);
         }
         *place = match field.is_some_and(|it| it.takes("string")) {
@@ -80,10 +96,15 @@ impl<'a> Filling<'a> {
     }
 
     fn fill(&mut self, at: &str, value: &Value, field: Option<Field<'_>>) -> Value {
-        let mut inner = |key: &str, value| self.fill(&join(at, key), value, field.and_then(|it| it.child(key)));
+        let mut inner =
+            |key: &str, value| self.fill(&join(at, key), value, field.and_then(|it| it.child(key)));
         match value {
-            Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), inner(key, value))).collect(),
-            Value::Array(list) => list.iter().enumerate().map(|(index, it)| inner(&index.to_string(), it)).collect(),
+            Value::Object(map) => {
+                map.iter().map(|(key, value)| (key.clone(), inner(key, value))).collect()
+            }
+            Value::Array(list) => {
+                list.iter().enumerate().map(|(index, it)| inner(&index.to_string(), it)).collect()
+            }
             Value::String(text) if text.contains("${") => {
                 self.replaced.push((at.to_owned(), text.clone()));
                 self.text(text, field).unwrap_or_else(|problem| {
@@ -104,17 +125,26 @@ impl<'a> Filling<'a> {
         for piece in pieces {
             match piece {
                 Piece::Text(text) => filled += text,
-                Piece::Variable { name, default } => filled += &self.lookup(name, default, field)?,
+                Piece::Variable { name, default } => {
+                    filled += &self.lookup(name, default, field)?
+                }
             }
         }
         Ok(filled.into())
     }
 
-    fn lookup(&self, name: &str, default: Option<&str>, field: Option<Field<'_>>) -> Result<String, String> {
+    fn lookup(
+        &self,
+        name: &str,
+        default: Option<&str>,
+        field: Option<Field<'_>>,
+    ) -> Result<String, String> {
         let upper = name.to_uppercase();
         let secret = SECRET.iter().find(|it| upper.contains(**it));
         if let (Some(part), false) = (secret, field.is_some_and(Field::is_secret)) {
-            return Err(format!("`{name}` may be a secret ({part}), and this field is not kept secret"));
+            return Err(format!(
+                "`{name}` may be a secret ({part}), and this field is not kept secret"
+            ));
         }
         match ((self.env)(name), default) {
             (Some(value), None) => Ok(value),
@@ -122,6 +152,16 @@ impl<'a> Filling<'a> {
             (_, Some(default)) => Ok(default.to_owned()),
             (None, None) => Err(format!("the environment variable `{name}` is not set")),
         }
+    }
+}
+
+/// Whether anything in a config is not what it says.
+pub(super) fn has_placeholder(config: &Value) -> bool {
+    match config {
+        Value::String(text) => text.contains("${"),
+        Value::Array(list) => list.iter().any(has_placeholder),
+        Value::Object(map) => map.values().any(has_placeholder),
+        _ => false,
     }
 }
 
@@ -136,7 +176,9 @@ fn typed(text: String, field: Option<Field<'_>>, name: &str) -> Result<Value, St
     if takes("string") || field.is_none_or(Field::takes_anything) {
         return Ok(text.into());
     }
-    let whole = || text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from)).ok();
+    let whole = || {
+        text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from)).ok()
+    };
     let number = || text.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number);
     let boolean = || text.parse::<bool>().ok().map(Value::from);
     let readers: [(&str, &dyn Fn() -> Option<Value>); 4] =
@@ -178,13 +220,19 @@ fn split(text: &str) -> Result<Vec<Piece<'_>>, String> {
 }
 
 fn variable(inner: &str) -> Result<Piece<'_>, String> {
-    let (name, default) = inner.split_once(":-").map_or((inner, None), |(name, default)| (name, Some(default)));
+    let (name, default) =
+        inner.split_once(":-").map_or((inner, None), |(name, default)| (name, Some(default)));
     let letters = |it: char| it.is_ascii_alphanumeric() || it == '_';
-    if name.is_empty() || name.starts_with(|it: char| it.is_ascii_digit()) || !name.chars().all(letters) {
+    if name.is_empty()
+        || name.starts_with(|it: char| it.is_ascii_digit())
+        || !name.chars().all(letters)
+    {
         return Err(format!("`${{{inner}}}` names no variable; a literal `${{` is written `$${{`"));
     }
     match default.is_some_and(|it| it.contains("${")) {
-        true => Err(format!("the default of `{name}` holds another placeholder, which is not read")),
+        true => {
+            Err(format!("the default of `{name}` holds another placeholder, which is not read"))
+        }
         false => Ok(Piece::Variable { name, default }),
     }
 }

@@ -62,7 +62,8 @@ impl<'a> Field<'a> {
     fn parts(self) -> Vec<Self> {
         let target = self.at.get("$ref").and_then(Value::as_str);
         let target = target.and_then(|it| self.root.pointer(it.trim_start_matches('#')));
-        let lists = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| self.at.get(key)?.as_array());
+        let lists =
+            ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| self.at.get(key)?.as_array());
         target.into_iter().chain(lists.flatten()).map(|at| Self { at, ..self }).collect()
     }
 }
