@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
@@ -20,8 +20,12 @@ use nano_cordis::cordis::{
     BoxError, Cleanup, Context, Emit, Error, Mount, PluginDef, Report, Undo,
 };
 
+pub(crate) use probe::{Label, Probe, define, get, give, read};
+
+mod probe;
+
 /// On the paused clock this passes in no time as soon as every task waits for something that never comes.
-const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
+const FOREVER: Duration = Duration::from_hours(24);
 
 /// Runs a test on one thread, with a paused clock and a fresh root context.
 pub(crate) fn kernel(test: impl AsyncFnOnce(Test)) {
@@ -57,6 +61,14 @@ impl Test {
     /// A probe that writes into this test's journal.
     pub(crate) fn probe(&self, name: &str) -> Probe {
         Probe::new(name, &self.journal)
+    }
+
+    /// A running plugin that does nothing by itself, and its context, for the test to act in its name.
+    pub(crate) async fn host(&self, name: &str) -> (Context, Mount) {
+        let kept = Kept::default();
+        let mount = self.mount(&define(name, [], kept.context()));
+        mount.ready().await.expect("its body cannot fail");
+        (kept.last(), mount)
     }
 }
 
@@ -113,6 +125,47 @@ impl Journal {
         let (journal, line) = (self.clone(), line.to_owned());
         move || journal.push(line)
     }
+
+    /// A cleanup that writes `name begin`, waits at the gate, and writes `name end`.
+    pub(crate) fn gated(&self, name: &str, gate: &Gate) -> Cleanup {
+        let (journal, name, gate) = (self.clone(), name.to_owned(), gate.clone());
+        Cleanup::future(async move || {
+            journal.push(format!("{name} begin"));
+            gate.pass().await;
+            journal.push(format!("{name} end"));
+        })
+    }
+}
+
+/// Where plugin code leaves something for the test, or the test for plugin code.
+#[derive(Clone)]
+pub(crate) struct Kept<T>(Rc<RefCell<Vec<T>>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Kept<T> {
+        Kept(Rc::default())
+    }
+}
+
+impl<T: Clone> Kept<T> {
+    pub(crate) fn keep(&self, value: T) {
+        self.0.borrow_mut().push(value);
+    }
+
+    pub(crate) fn last(&self) -> T {
+        self.0.borrow().last().cloned().expect("something was kept before")
+    }
+}
+
+impl Kept<Context> {
+    /// A body that only hands out its context, the newest of its runs last.
+    pub(crate) fn context(&self) -> impl AsyncFn(Context) -> Result<(), BoxError> + use<> {
+        let kept = self.clone();
+        async move |ctx| {
+            kept.keep(ctx);
+            Ok(())
+        }
+    }
 }
 
 /// A gate that plugin code waits at.
@@ -142,11 +195,6 @@ impl Gate {
 
     pub(crate) fn open(&self) {
         self.0.open.send_replace(true);
-    }
-
-    /// Shuts it again, for whoever comes next.
-    pub(crate) fn close(&self) {
-        self.0.open.send_replace(false);
     }
 
     /// How many have come to the gate so far.
@@ -183,9 +231,8 @@ impl Reports {
     /// The only report since the last `take`.
     pub(crate) fn take_one(&self) -> Report {
         let lines = self.lines();
-        let only: Result<[Report; 1], _> = self.take().try_into();
-        let [report] = only.unwrap_or_else(|_| panic!("one report was expected, not {lines:#?}"));
-        report
+        assert_eq!(lines.len(), 1, "one report was expected, not {lines:#?}");
+        self.take().remove(0)
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
@@ -193,29 +240,16 @@ impl Reports {
     }
 }
 
-/// The service behind every name that a probe gives; it says who provided it.
-pub(crate) struct Label(pub(crate) String);
-
-/// Provides a [`Label`] under a name.
-pub(crate) fn give(ctx: &Context, name: &str, label: &str) -> Result<Undo, Error> {
-    ctx.provide_named(name, Rc::new(Label(label.to_owned())))
-}
-
-/// The checked read of a [`Label`].
-pub(crate) fn read(ctx: &Context, name: &str) -> Result<String, Error> {
-    Ok(ctx.service_named::<Label>(name)?.0.clone())
-}
-
-/// The optional read of a [`Label`].
-pub(crate) fn get(ctx: &Context, name: &str) -> Option<String> {
-    Some(ctx.get_named::<Label>(name)?.0.clone())
-}
-
 /// An event without content.
 pub(crate) struct Ping;
 
 impl Emit for Ping {
     const NAME: &'static str = "test/ping";
+}
+
+/// How many listeners a [`Ping`] would reach.
+pub(crate) fn listeners(ctx: &Context) -> usize {
+    ctx.listener_count(Ping::NAME)
 }
 
 /// Writes one line at each [`Ping`].
@@ -231,133 +265,4 @@ pub(crate) fn states(mount: &Mount) -> Journal {
     let seen = journal.clone();
     mount.observe(move |state| seen.push(state.to_string()));
     journal
-}
-
-/// A plugin that needs services by name and does what its body says.
-pub(crate) fn define<const N: usize>(
-    name: &str,
-    needs: [&str; N],
-    body: impl AsyncFn(Context) -> Result<(), BoxError> + 'static,
-) -> PluginDef {
-    let body = Rc::new(body);
-    PluginDef::dynamic(name, &json!(needs.to_vec()), None, move |ctx, _config| {
-        let body = body.clone();
-        Box::pin(async move { body(ctx).await.map(|()| None) })
-    })
-}
-
-/// A plugin for tests: says when it starts and stops, needs and gives labels, waits at gates, fails on request.
-///
-/// It writes `name start` first thing in its body and `name stop` in its cleanup. A cleanup that takes time writes
-/// `name stopping` before and `name stop` after. It registers the cleanup first, so that it is the last to be undone.
-#[derive(Clone)]
-pub(crate) struct Probe {
-    name: String,
-    journal: Journal,
-    needs: Vec<String>,
-    gives: Vec<String>,
-    label: String,
-    body_gate: Option<Gate>,
-    cleanup_gate: Option<Gate>,
-    cleanup_delay: Duration,
-    failure: Option<String>,
-}
-
-impl Probe {
-    pub(crate) fn new(name: &str, journal: &Journal) -> Probe {
-        Probe {
-            name: name.to_owned(),
-            journal: journal.clone(),
-            needs: Vec::new(),
-            gives: Vec::new(),
-            label: name.to_owned(),
-            body_gate: None,
-            cleanup_gate: None,
-            cleanup_delay: Duration::ZERO,
-            failure: None,
-        }
-    }
-
-    pub(crate) fn needs(mut self, service: &str) -> Probe {
-        self.needs.push(service.to_owned());
-        self
-    }
-
-    /// Provides a label under this name, from the start of its body on.
-    pub(crate) fn gives(mut self, service: &str) -> Probe {
-        self.gives.push(service.to_owned());
-        self
-    }
-
-    /// What its labels say, its own name without this.
-    pub(crate) fn label(mut self, label: &str) -> Probe {
-        label.clone_into(&mut self.label);
-        self
-    }
-
-    /// After everything is registered its body waits here.
-    pub(crate) fn body_gate(mut self, gate: &Gate) -> Probe {
-        self.body_gate = Some(gate.clone());
-        self
-    }
-
-    pub(crate) fn cleanup_gate(mut self, gate: &Gate) -> Probe {
-        self.cleanup_gate = Some(gate.clone());
-        self
-    }
-
-    pub(crate) fn cleanup_delay(mut self, milliseconds: u64) -> Probe {
-        self.cleanup_delay = Duration::from_millis(milliseconds);
-        self
-    }
-
-    /// Its body ends with this error.
-    pub(crate) fn fails(mut self, message: &str) -> Probe {
-        self.failure = Some(message.to_owned());
-        self
-    }
-
-    pub(crate) fn def(self) -> PluginDef {
-        let needs = json!(self.needs);
-        let name = self.name.clone();
-        PluginDef::dynamic(&name, &needs, None, move |ctx, _config| {
-            Box::pin(self.clone().start(ctx))
-        })
-    }
-
-    pub(crate) fn mount(self, ctx: &Context) -> Mount {
-        ctx.plugin(&self.def(), Value::Null).expect("the context of a running plugin")
-    }
-
-    async fn start(self, ctx: Context) -> Result<Option<Cleanup>, BoxError> {
-        self.journal.push(format!("{} start", self.name));
-        let cleanup = self.clone();
-        ctx.effect(move || cleanup.cleanup())?;
-        for service in &self.gives {
-            give(&ctx, service, &self.label)?;
-        }
-        if let Some(gate) = &self.body_gate {
-            gate.pass().await;
-        }
-        match self.failure {
-            Some(message) => Err(message.into()),
-            None => Ok(None),
-        }
-    }
-
-    fn cleanup(self) -> Cleanup {
-        match self.cleanup_gate.is_some() || !self.cleanup_delay.is_zero() {
-            true => Cleanup::future(async move || self.stop_slowly().await),
-            false => Cleanup::sync(move || self.journal.push(format!("{} stop", self.name))),
-        }
-    }
-
-    async fn stop_slowly(self) {
-        self.journal.push(format!("{} stopping", self.name));
-        sleep(self.cleanup_delay).await;
-        if let Some(gate) = &self.cleanup_gate {
-            gate.pass().await;
-        }
-        self.journal.push(format!("{} stop", self.name));
-    }
 }
