@@ -1,6 +1,6 @@
 //! Hmr: sees that a file was saved and tells the loader which.
 //!
-//! Needs `loader`. Listens to `loader/applied`. Provides nothing.
+//! Needs `loader`. Listens to nothing. Provides nothing.
 //! Full-size counterpart: plugin-hmr, which follows the imports of a module as well. Here the files that the loader names
 //! count, and nothing else.
 //! Watch for: an event is only a reason to look. What counts is whether a file is another one than the loader last read,
@@ -13,6 +13,7 @@ use std::{
     any::Any,
     collections::{BTreeSet, HashMap},
     fs,
+    future::pending,
     path::{Path, PathBuf},
     rc::Rc,
     time::SystemTime,
@@ -21,12 +22,15 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::{
-    sync::mpsc::{self, Receiver, Sender},
-    time::{Duration, Instant, sleep, timeout},
+    sync::{
+        mpsc::{self, Receiver, Sender},
+        watch as state,
+    },
+    time::{Duration, Instant, sleep},
 };
 
 pub use self::watch::{System, Watch};
-use super::{Applied, BoxError, Context, Loader, Notice, PluginDef, Svc, loader::files::Print};
+use super::{BoxError, Context, Loader, Notice, PluginDef, Svc, loader::files::Print};
 
 /// How long a save may take, and how long busy writers can put off that it is seen.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -67,14 +71,17 @@ fn follow(
     watch: Rc<dyn Watch>,
 ) -> Result<(), BoxError> {
     let (stirred, stirs) = mpsc::channel(1);
-    let again = stirred.clone();
-    ctx.on(move |_: &Context, _: &Applied| {
-        again.try_send(()).ok();
-    })?;
-    let debounce = Duration::from_millis(config.debounce_ms);
-    let (folders, times) = (BTreeSet::new(), HashMap::new());
-    let follower =
-        Follower { loader, watch, stirred, stirs, debounce, folders, watching: None, times };
+    let follower = Follower {
+        relisted: loader.relisted(),
+        loader,
+        watch,
+        stirred,
+        stirs,
+        debounce: Duration::from_millis(config.debounce_ms),
+        folders: BTreeSet::new(),
+        watching: None,
+        times: HashMap::new(),
+    };
     ctx.spawn("watch", async move |_| follower.run().await)?;
     Ok(())
 }
@@ -94,6 +101,7 @@ struct Follower {
     watch: Rc<dyn Watch>,
     stirred: Sender<()>,
     stirs: Receiver<()>,
+    relisted: state::Receiver<()>,
     debounce: Duration,
     folders: BTreeSet<PathBuf>,
     watching: Option<Box<dyn Any>>,
@@ -108,11 +116,21 @@ impl Follower {
             for change in self.settle().await {
                 self.tell(change);
             }
+            self.next_reason().await;
+        }
+    }
+
+    async fn next_reason(&mut self) {
+        let poll = async {
             match &self.watching {
-                Some(_) => drop(self.stirs.recv().await),
-                // The list may name files in other folders by then, so that a stir counts as well.
-                None => drop(timeout(POLL, self.stirs.recv()).await),
+                Some(_) => pending().await,
+                None => sleep(POLL).await,
             }
+        };
+        tokio::select! {
+            _ = self.stirs.recv() => {}
+            _ = self.relisted.changed() => {}
+            () = poll => {}
         }
     }
 

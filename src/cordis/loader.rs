@@ -30,7 +30,7 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 pub use self::{
     change::{Applied, BeforeApply, Change, EntryChange, Notice},
@@ -43,7 +43,7 @@ use self::{
     plan::{Plan, Planned, Planner, Running, Slot, Step},
 };
 use super::{
-    BoxError, Context, ModuleKey, ModuleSource, NoConfig, ParallelError, PluginDef, Service,
+    BoxError, Context, ModuleKey, ModuleSource, Mount, NoConfig, ParallelError, PluginDef, Service,
 };
 
 /// What the loader is started with; none of it is in the file.
@@ -91,6 +91,7 @@ pub struct Loader {
     outcome: RefCell<Option<Result<Applied, LoadError>>>,
     wake: Notify,
     idle: Notify,
+    relisted: watch::Sender<()>,
     busy: Cell<bool>,
     applying: Cell<bool>,
     told: RefCell<HashSet<PathBuf>>,
@@ -128,12 +129,20 @@ impl Loader {
         }
     }
 
-    /// Waits until nothing is queued and nothing is being applied; the outcome of the last time.
+    /// Waits until nothing is queued, nothing is being applied, and no entry is starting or stopping; the outcome of the
+    /// last time.
     ///
-    /// Not for the body or the cleanup of an entry: what is applied may wait for exactly these.
+    /// Not for the body or the cleanup of an entry: what is waited for may be exactly these.
     pub async fn applied(&self) -> Result<Applied, LoadError> {
         loop {
             let idle = self.idle.notified();
+            if self.busy.get() || !self.pending.borrow().is_empty() {
+                tokio::select! {
+                    () = idle => continue,
+                    () = self.host.stopping() => return Err(self.error(Cause::Stopped)),
+                }
+            }
+            self.rest().await;
             if !self.busy.get() && self.pending.borrow().is_empty() {
                 return self
                     .outcome
@@ -141,11 +150,12 @@ impl Loader {
                     .clone()
                     .expect("a loader that others can see has started");
             }
-            tokio::select! {
-                () = idle => {}
-                () = self.host.stopping() => return Err(self.error(Cause::Stopped)),
-            }
         }
+    }
+
+    /// Changes when the list of files does.
+    pub(crate) fn relisted(&self) -> watch::Receiver<()> {
+        self.relisted.subscribe()
     }
 
     /// The files a save of which matters: the list and the sources of the modules in use.
@@ -199,16 +209,16 @@ impl Loader {
             outcome: RefCell::default(),
             wake: Notify::new(),
             idle: Notify::new(),
+            relisted: watch::Sender::new(()),
             busy: Cell::new(false),
             applying: Cell::new(false),
             told: RefCell::default(),
         }
     }
 
-    /// One request after the other, for as long as the loader runs.
+    /// One request after the other, for as long as the loader runs. A plugin that never comes to rest holds up none.
     async fn serve(&self) {
         loop {
-            self.wake.notified().await;
             while let Some(request) = self.next_request() {
                 self.busy.set(true);
                 let outcome = self.look(request).await;
@@ -216,6 +226,30 @@ impl Loader {
                 self.busy.set(false);
             }
             self.idle.notify_waiters();
+            tokio::select! {
+                () = self.rest() => self.say_applied(),
+                () = self.wake.notified() => continue,
+            }
+            self.wake.notified().await;
+        }
+    }
+
+    /// Waits until no entry is starting or stopping. One that waits for a service is at rest.
+    async fn rest(&self) {
+        while let Some(mount) = self.moving() {
+            mount.settled().await;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn moving(&self) -> Option<Mount> {
+        self.slots.borrow().iter().find_map(Slot::moving)
+    }
+
+    fn say_applied(&self) {
+        let outcome = self.outcome.borrow().clone();
+        if let Some(Ok(applied)) = outcome {
+            self.host.emit(&applied);
         }
     }
 
@@ -304,8 +338,8 @@ impl Loader {
         let slots = plan.planned.into_iter().map(|it| self.occupy(it)).collect();
         self.slots.replace(slots);
         self.applying.set(false);
+        self.relisted.send_replace(());
         lines.into_iter().for_each(|it| self.say(it));
-        self.host.emit(&applied);
         applied
     }
 

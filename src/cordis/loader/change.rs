@@ -55,7 +55,7 @@ impl EntryChange {
     }
 }
 
-/// `loader/applied`: the outcome of one save.
+/// `loader/applied`: the outcome of the start or of a save, raised when no entry is starting or stopping any more.
 #[derive(Debug, Clone)]
 pub struct Applied {
     /// How messages call what was saved.

@@ -63,6 +63,17 @@ pub(super) struct Plan {
 }
 
 impl Slot {
+    /// What runs of it, if it is starting or stopping.
+    pub(super) fn moving(&self) -> Option<Mount> {
+        let mount = &self.running.as_ref()?.mount;
+        let moves = match mount.state() {
+            State::Loading | State::Unloading => true,
+            State::Pending => mount.missing().is_empty(),
+            State::Active | State::Failed | State::Disposed => false,
+        };
+        moves.then(|| mount.clone())
+    }
+
     fn state(&self) -> Option<State> {
         self.running.as_ref().map(|it| it.mount.state())
     }
