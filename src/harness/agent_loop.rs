@@ -22,8 +22,7 @@ use tokio_util::sync::CancellationToken;
 use self::{ask::Finish, failure::Failure, turn::Turn};
 use crate::{
     cordis::{
-        BoxError, Context, Emit, Optional, Service, Svc, Waterfall,
-        loader::{BeforeApply, Change, Loader, Notice},
+        BeforeApply, BoxError, Change, Context, Emit, Loader, Optional, Service, Svc, Waterfall,
     },
     harness::{
         llm::{Delta, Llm},
@@ -85,10 +84,7 @@ async fn hold(
     turns: &watch::Sender<usize>,
 ) -> Result<(), BoxError> {
     if *turns.borrow() > 0 {
-        let file = change.file.display();
-        ctx.emit(&Notice(format!(
-            "{file} changed; applied when this turn ends (Ctrl-C ends it now)"
-        )));
+        ctx.emit(&change.held("applied when this turn ends (Ctrl-C ends it now)"));
     }
     turns.subscribe().wait_for(|running| *running == 0).await?;
     Ok(())

@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use nano_cordis::cordis::loader::Notice;
-use nano_cordis::cordis::{BoxError, Mount, plugin};
+use nano_cordis::cordis::{BoxError, Mount, Notice, plugin};
 use nano_cordis::harness::approval::{self, Answer, ApprovalRequest};
 use nano_cordis::harness::tools::ToolResult;
 

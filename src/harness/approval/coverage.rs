@@ -1,6 +1,7 @@
 //! Part of `approval`: says which tools run unasked and which names guard nothing (D-33).
 //!
-//! Watch for: an empty list is an explicit "ask about nothing" and is not commented on.
+//! Watch for: an empty list is an explicit "ask about nothing" and is not commented on. And nothing is said before the
+//! agent is at rest: while entries start, every list has gaps.
 
 use std::{
     cell::RefCell,
@@ -10,47 +11,55 @@ use std::{
 
 use super::Guarded;
 use crate::{
-    cordis::{
-        BoxError, Context, Error, Svc,
-        loader::{Applied, Notice},
-    },
+    cordis::{Applied, Context, Error, Loader, Notice, Optional, Svc},
     harness::tools::{Tools, ToolsChanged},
 };
 
 /// Keeps an eye on the table of tools for as long as the plugin lives.
-pub(super) fn watch(ctx: &Context, guarded: &Rc<Guarded>, tools: &Svc<Tools>) -> Result<(), Error> {
+pub(super) fn watch(
+    ctx: &Context,
+    guarded: &Rc<Guarded>,
+    tools: Svc<Tools>,
+    loader: Optional<Loader>,
+) -> Result<(), Error> {
     if guarded.0.is_empty() {
         return Ok(());
     }
-    let open =
-        Rc::new(Open { guarded: guarded.clone(), tools: tools.clone(), told: RefCell::default() });
-    let (changed, applied) = (open.clone(), open.clone());
-    ctx.on::<ToolsChanged, _>(move |ctx, _| {
-        tell_soon(ctx, changed.clone()).map_err(BoxError::from)
-    })?;
-    ctx.on::<Applied, _>(move |ctx, _| applied.tell_idle_names(ctx))?;
-    tell_soon(ctx, open)
-}
-
-/// A plugin registers its tools in one go; waiting a moment makes one line of them.
-fn tell_soon(ctx: &Context, open: Rc<Open>) -> Result<(), Error> {
-    ctx.spawn("tools that run unasked", async move |ctx: Context| {
-        tokio::task::yield_now().await;
-        open.tell_new_ones(&ctx);
-    })?;
+    let (guarded, told) = (guarded.clone(), RefCell::default());
+    let coverage = Rc::new(Coverage { guarded, tools, loader, told });
+    let on_tools = coverage.clone();
+    ctx.on(move |ctx, _: &ToolsChanged| on_tools.review(ctx, Coverage::tell_open_tools))?;
+    let on_applied = coverage.clone();
+    ctx.on(move |ctx, _: &Applied| on_applied.review(ctx, Coverage::tell_idle_names))?;
+    coverage.review(ctx, Coverage::tell_open_tools);
+    coverage.review(ctx, Coverage::tell_idle_names);
     Ok(())
 }
 
-struct Open {
+struct Coverage {
     guarded: Rc<Guarded>,
     tools: Svc<Tools>,
+    loader: Optional<Loader>,
     told: RefCell<BTreeSet<String>>,
 }
 
-impl Open {
-    fn tell_new_ones(&self, ctx: &Context) {
-        let open: BTreeSet<String> =
-            self.tools.names().into_iter().filter(|name| !self.guarded.covers(name)).collect();
+impl Coverage {
+    fn review(self: &Rc<Self>, ctx: &Context, tell: fn(&Self, &Context)) {
+        let coverage = self.clone();
+        let review = async move |ctx: Context| {
+            match coverage.loader.get() {
+                Some(loader) => drop(loader.applied().await),
+                None => tokio::task::yield_now().await,
+            }
+            tell(&coverage, &ctx);
+        };
+        // A plugin that is being unloaded has nothing to say any more.
+        ctx.spawn("coverage", review).ok();
+    }
+
+    fn tell_open_tools(&self, ctx: &Context) {
+        let names = self.tools.names().into_iter();
+        let open: BTreeSet<String> = names.filter(|name| !self.guarded.covers(name)).collect();
         let told = self.told.replace(open.clone());
         let mut families: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
         for name in open.difference(&told) {
