@@ -15,20 +15,23 @@
 //! Differs: in Cordis the first listener that throws ends an `emit`, a parallel dispatch gives up at the first failure,
 //! and `next` moves one cursor that all listeners of a waterfall share.
 
-use std::any::Any;
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+mod bus;
+mod meaning;
+
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use super::context::{Context, Kernel};
+pub(super) use self::bus::Bus;
+use self::bus::Listener;
+pub use self::meaning::Meaningful;
+use super::context::Context;
 use super::effect::{Outcome, Undo};
-use super::error::{BoxError, Error, ListenerError, ParallelError};
+use super::error::{BoxError, Error, ParallelError};
 use super::guard::{self, Foreign, Guarded};
 use super::report::{Report, What};
-use super::slots::Slots;
 
 /// An event that is told. The value of the type is what listeners get.
 pub trait Emit: 'static {
@@ -64,106 +67,10 @@ pub trait Waterfall: 'static {
     type Output: 'static;
 }
 
-/// Whether an answer says something. Nothing, null and false do not; zero and an empty text do.
-pub trait Meaningful: 'static {
-    /// The answer without the ways to say nothing.
-    type Value: 'static;
-    /// The answer, if it says something.
-    fn meaningful(self) -> Option<Self::Value>;
-}
-
-impl<T: 'static> Meaningful for Option<T> {
-    type Value = T;
-
-    fn meaningful(self) -> Self {
-        self
-    }
-}
-
-impl Meaningful for bool {
-    type Value = Self;
-
-    fn meaningful(self) -> Option<Self> {
-        self.then_some(true)
-    }
-}
-
-impl Meaningful for serde_json::Value {
-    type Value = Self;
-
-    fn meaningful(self) -> Option<Self> {
-        Some(self).filter(|value| !matches!(value, Self::Null | Self::Bool(false)))
-    }
-}
-
-macro_rules! always_meaningful {
-    ($($type:ty)*) => { $(
-        impl Meaningful for $type {
-            type Value = Self;
-
-            fn meaningful(self) -> Option<Self> {
-                Some(self)
-            }
-        }
-    )* };
-}
-
-always_meaningful!(String i32 i64 u32 u64 usize f64);
-
-impl<T: 'static> Meaningful for Vec<T> {
-    type Value = Self;
-
-    fn meaningful(self) -> Option<Self> {
-        Some(self)
-    }
-}
-
 type Told<E> = dyn Fn(&Context, &E) -> Result<(), BoxError>;
 type Asked<I, O> = dyn Fn(Context, Rc<I>) -> Foreign<O>;
 type Wrapping<E> =
     dyn Fn(Context, Rc<<E as Waterfall>::Input>, Next<E>) -> Foreign<<E as Waterfall>::Output>;
-
-/// All lists of listeners, by name. The names are text, so that scripts can use them; the types are checked on the way in.
-#[derive(Default)]
-pub(super) struct Bus {
-    lists: RefCell<HashMap<Rc<str>, Rc<dyn AnyList>>>,
-}
-
-/// A list of listeners whose type is not known here.
-trait AnyList {
-    fn len(&self) -> usize;
-    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
-}
-
-/// Order, then age.
-type Place = (i32, u64);
-
-/// The listeners of one event.
-struct List<F: ?Sized> {
-    slots: RefCell<Slots<Place, Rc<Listener<F>>>>,
-}
-
-impl<F: ?Sized + 'static> AnyList for List<F> {
-    fn len(&self) -> usize {
-        self.slots.borrow().len()
-    }
-
-    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
-        self
-    }
-}
-
-struct Listener<F: ?Sized> {
-    ctx: Context,
-    live: Cell<bool>,
-    call: F,
-}
-
-impl<F: ?Sized> Listener<F> {
-    fn error(&self, event: &str, source: BoxError) -> ListenerError {
-        ListenerError { event: event.to_owned(), plugin: self.ctx.path(), source: source.into() }
-    }
-}
 
 impl Context {
     /// Listens to an event that is told. The closure returns `()` or a `Result`.
@@ -372,86 +279,6 @@ impl Context {
     }
 }
 
-fn boxed<I: 'static, O: 'static>(
-    listener: impl AsyncFn(Context, Rc<I>) -> Result<O, BoxError> + 'static,
-) -> impl Fn(Context, Rc<I>) -> Foreign<O> {
-    let listener = Rc::new(listener);
-    move |ctx, input| {
-        let listener = listener.clone();
-        Box::pin(async move { listener(ctx, input).await })
-    }
-}
-
-impl<I: 'static, O: 'static> Listener<Asked<I, O>> {
-    fn ask(&self, input: Rc<I>) -> Guarded<O> {
-        Guarded::inherit((self.call)(self.ctx.clone(), input))
-    }
-}
-
-impl Bus {
-    fn list<F: ?Sized + 'static>(&self, event: &'static str) -> Result<Rc<List<F>>, Error> {
-        let mut lists = self.lists.borrow_mut();
-        let new =
-            || -> Rc<dyn AnyList> { Rc::new(List::<F> { slots: RefCell::new(Slots::new()) }) };
-        let list = lists.entry(event.into()).or_insert_with(new).clone();
-        list.into_any().downcast().map_err(|_| Error::EventMismatch { event: event.into() })
-    }
-
-    /// Empties the place at once, so that a dispatch that has not reached it passes it by.
-    fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: Place) {
-        let removed = list.slots.borrow_mut().remove(key);
-        if list.slots.borrow().len() == 0 {
-            self.lists.borrow_mut().remove(event);
-        }
-        // What the listener holds is dropped last, with no borrow open.
-        if let Some(listener) = removed {
-            listener.live.set(false);
-        }
-    }
-}
-
-impl Kernel {
-    fn listeners<F: ?Sized + 'static>(&self, event: &str) -> Option<Rc<List<F>>> {
-        let list = self.bus.lists.borrow().get(event)?.clone();
-        let list = list.into_any().downcast().ok();
-        if list.is_none() {
-            let what = What::EventMismatch { event: event.to_owned() };
-            self.report(&Report { plugin: "kernel".into(), what, error: None });
-        }
-        list
-    }
-
-    fn snapshot<F: ?Sized + 'static>(&self, event: &str) -> Rc<[Rc<Listener<F>>]> {
-        let list = self.listeners::<F>(event);
-        list.map_or_else(|| Rc::from([]), |list| list.slots.borrow().iter().cloned().collect())
-    }
-}
-
-impl<F: ?Sized> List<F> {
-    /// Visits those that were there at the beginning (their number is below `limit`) and are still there at their turn.
-    /// No borrow is open during a visit.
-    fn walk(&self, limit: u64, mut visit: impl FnMut(&Listener<F>)) {
-        let (mut at, mut last, mut version) = (0, None, self.slots.borrow().version());
-        loop {
-            let listener = {
-                let slots = self.slots.borrow();
-                if slots.version() != version {
-                    // Places have moved: find the one after the last that was visited.
-                    version = slots.version();
-                    at = last.map_or(0, |key| slots.place_after(key));
-                }
-                let Some((key, listener)) = slots.place(at) else { break };
-                at += 1;
-                last = Some(key);
-                listener.filter(|_| key.1 < limit).cloned()
-            };
-            if let Some(listener) = listener {
-                visit(&listener);
-            }
-        }
-    }
-}
-
 /// The rest of a waterfall, as seen by one listener. It can be called again, kept, and called later.
 pub struct Next<E: Waterfall> {
     chain: Rc<Chain<E>>,
@@ -500,5 +327,21 @@ impl<E: Waterfall> Next<E> {
             }
         };
         Guarded::inherit(future)
+    }
+}
+
+fn boxed<I: 'static, O: 'static>(
+    listener: impl AsyncFn(Context, Rc<I>) -> Result<O, BoxError> + 'static,
+) -> impl Fn(Context, Rc<I>) -> Foreign<O> {
+    let listener = Rc::new(listener);
+    move |ctx, input| {
+        let listener = listener.clone();
+        Box::pin(async move { listener(ctx, input).await })
+    }
+}
+
+impl<I: 'static, O: 'static> Listener<Asked<I, O>> {
+    fn ask(&self, input: Rc<I>) -> Guarded<O> {
+        Guarded::inherit((self.call)(self.ctx.clone(), input))
     }
 }

@@ -16,9 +16,9 @@ use std::task::{self, Poll, Waker};
 
 use tokio::task::JoinHandle;
 
-use super::context::Kernel;
 use super::fiber::{self, Fiber, FiberId, Phase, State};
 use super::guard::LocalBoxFuture;
+use super::kernel::Kernel;
 use super::slots::Slots;
 use super::waits::{self, Target, Wakers};
 

@@ -17,9 +17,9 @@ use std::time::Duration;
 use slotmap::SlotMap;
 use tokio::time::Instant;
 
-use super::context::Kernel;
 use super::fiber::{Fiber, FiberId};
 use super::guard::Run;
+use super::kernel::Kernel;
 use super::refresh;
 use super::report::{Report, What};
 
