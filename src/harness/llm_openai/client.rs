@@ -42,11 +42,11 @@ fn tls(config: &Config, env: &Env) -> Result<ClientConfig, LlmError> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let file = env.get("SSL_CERT_FILE").filter(|it| !it.is_empty());
     if let Some(file) = file.filter(|_| config.base_url.url().scheme() == "https") {
-        let found =
-            CertificateDer::pem_file_iter(&file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        let problem = match found {
-            Ok(found) if roots.add_parsable_certificates(found).0 > 0 => None,
-            Ok(_) => Some("no certificate is in it".to_owned()),
+        let found: Result<Vec<_>, _> =
+            CertificateDer::pem_file_iter(&file).and_then(Iterator::collect);
+        let problem = match found.map(|it| roots.add_parsable_certificates(it).0) {
+            Ok(0) => Some("no certificate is in it".to_owned()),
+            Ok(_) => None,
             Err(err) => Some(err.to_string()),
         };
         if let Some(problem) = problem {
