@@ -113,13 +113,8 @@ impl Persistence {
         let (id, mut file, log) = self.open_log(id)?;
         if let Some(turn) = log.trace.open_turn() {
             let at = log.events.last().map_or_else(String::new, |it| it.body.kind().into());
-            return Err(PersistenceError::OpenTurn {
-                path: self.folder.log(&id),
-                id,
-                turn,
-                at,
-                line: log.line,
-            });
+            let (path, line) = (self.folder.log(&id), log.line);
+            return Err(PersistenceError::OpenTurn { path, id, turn, at, line });
         }
         let mut notes: Vec<String> = file.go_on(&log)?.into_iter().collect();
         notes.extend(self.moved(&log.events));
@@ -129,19 +124,16 @@ impl Persistence {
 
     /// The id of the session that changed last, whatever state it is in.
     pub fn newest(&self) -> Result<String, PersistenceError> {
-        let newest = self.folder.ids()?.into_iter().next();
-        newest
-            .map(|(id, _)| id)
-            .ok_or_else(|| PersistenceError::NoSessions { dir: self.dir().into() })
+        match self.folder.ids()?.into_iter().next() {
+            Some((id, _)) => Ok(id),
+            None => Err(PersistenceError::NoSessions { dir: self.dir().into() }),
+        }
     }
 
     /// The saved sessions, last changed first. Reads the beginning and the end of each, never the whole.
     pub fn list(&self) -> Result<Vec<Saved>, PersistenceError> {
-        let ids = self.folder.ids()?;
-        Ok(ids
-            .into_iter()
-            .map(|(id, changed)| saved::look(&self.folder.log(&id), id, changed))
-            .collect())
+        let ids = self.folder.ids()?.into_iter();
+        Ok(ids.map(|(id, changed)| saved::look(&self.folder.log(&id), id, changed)).collect())
     }
 
     /// Closes a turn that a dead process left open, by appending what it owed.
@@ -180,26 +172,31 @@ impl Persistence {
 
     /// The file of a session that is open already, brought up to date.
     fn catch_up(&self, session: &Session) -> Result<LogFile, PersistenceError> {
-        let path = self.folder.log(session.id());
-        let events = session.events();
-        let (mut file, saved) = match path.symlink_metadata().is_ok() {
-            false => (self.create(session.id())?, 0),
-            true => {
-                let mut file = LogFile::open(&path, session.id())?;
-                let log = file.read()?;
-                if !log.events.iter().zip(&events).all(|(saved, event)| saved == &**event)
-                    || log.events.len() > events.len()
-                {
-                    return Err(PersistenceError::Changed { path });
-                }
-                file.go_on(&log)?;
-                (file, log.events.len())
-            }
-        };
-        for event in &events[saved..] {
-            file.append(&event.to_line())?;
+        let (id, path, events) = (session.id(), self.folder.log(session.id()), session.events());
+        if path.symlink_metadata().is_err() {
+            return write_all(self.create(id)?, &events);
         }
-        Ok(file)
+        let mut file = LogFile::open(&path, id)?;
+        let log = file.read()?;
+        let saved = log.events.len();
+        let known = |it: &Event| (it.seq, it.time, it.body.kind().to_string());
+        if !events.iter().take(saved).map(|it| known(it)).eq(log.events.iter().map(known)) {
+            return Err(PersistenceError::Changed { path });
+        }
+        file.go_on(&log)?;
+        write_all(file, &events[saved..])
+    }
+
+    fn put(&self, id: &str, line: &str, event: &Event) -> Result<(), PersistenceError> {
+        let mut files = self.files.borrow_mut();
+        if !files.contains_key(id) {
+            files.insert(id.into(), self.create(id)?);
+        }
+        let file = files.get_mut(id).expect("it was put there");
+        match event.body {
+            EventBody::TurnEnd { .. } => file.append_and_sync(line),
+            _ => file.append(line),
+        }
     }
 
     fn create(&self, id: &str) -> Result<LogFile, PersistenceError> {
@@ -222,17 +219,12 @@ impl Store for Persistence {
     // Differs: the full-size project writes every 200 ms and waits for the disk before each request. One user makes
     // few events, and a write at once leaves no moment in which a kill loses one.
     fn write(&self, session: &Session, line: &str, event: &Event) -> Result<(), BoxError> {
-        let mut files = self.files.borrow_mut();
         let id = session.id();
-        if !files.contains_key(id) {
-            files.insert(id.into(), self.create(id)?);
-        }
-        let file = files.get_mut(id).expect("it was put there");
-        match event.body {
-            EventBody::TurnEnd { .. } => file.append_and_sync(line)?,
-            _ => file.append(line)?,
-        }
-        Ok(())
+        let not_kept = |source: PersistenceError| PersistenceError::NotKept {
+            id: id.into(),
+            source: source.into(),
+        };
+        Ok(self.put(id, line, event).map_err(not_kept)?)
     }
 
     fn close(&self, session: &Session) {
@@ -241,4 +233,11 @@ impl Store for Persistence {
             self.ctx.emit(&Notice(format!("session {} is no longer saved", session.id())));
         }
     }
+}
+
+fn write_all(mut file: LogFile, events: &[Rc<Event>]) -> Result<LogFile, PersistenceError> {
+    for event in events {
+        file.append(&event.to_line())?;
+    }
+    Ok(file)
 }

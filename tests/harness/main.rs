@@ -1,5 +1,4 @@
 //! The agent, plugin by plugin: one module per source file.
-#![expect(missing_docs, reason = "a test is described by its name")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod agent_loop;

@@ -38,6 +38,9 @@ pub enum PersistenceError {
     /// Somebody else wrote to the file, or replaced it.
     #[error("{} was changed by another program", path.display())]
     Changed { path: PathBuf },
+    /// An event could not be written, so its turn is left open.
+    #[error("{source}; `nano-cordis --repair {id}` closes the turn")]
+    NotKept { id: String, source: Box<PersistenceError> },
     /// The system refused something.
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },

@@ -63,11 +63,11 @@ fn ends(path: &Path) -> io::Result<(String, String)> {
         let begun = tail.iter().position(|&byte| byte == b'\n').map_or(tail.len(), |at| at + 1);
         tail.drain(..begun);
     }
-    Ok((lossy(head), lossy(tail)))
+    Ok((lossy(&head), lossy(&tail)))
 }
 
-fn lossy(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).into_owned()
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn first_words(head: &str) -> String {

@@ -170,7 +170,8 @@ fn with_message(kind: &str, mut data: Map<String, Value>) -> Map<String, Value> 
 }
 
 fn not_json(err: &serde_json::Error) -> EventError {
-    let problem = err.to_string();
+    // A log is one line an event, so the line that serde_json counts is always the first.
+    let problem = err.to_string().replace("at line 1 column", "at column");
     // Invariant: a lone half of a surrogate pair is the only thing that serde_json says this of.
     if problem.contains("surrogate") || problem.contains("hex escape") {
         return EventError::Json(format!("an unpaired \\u escape: {problem}"));
