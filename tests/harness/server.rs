@@ -16,7 +16,7 @@ use tokio::{
 };
 
 /// Runs until the runtime of its test ends.
-pub struct Server {
+pub(crate) struct Server {
     port: u16,
     state: Arc<State>,
 }
@@ -31,31 +31,27 @@ struct State {
 
 /// A request, byte for byte.
 #[derive(Clone, Debug)]
-pub struct Received {
+pub(crate) struct Received {
     /// `POST /v1/chat/completions HTTP/1.1`
-    pub line: String,
+    pub(crate) line: String,
     /// Names in small letters, in order.
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Received {
-    pub fn path(&self) -> &str {
-        self.line.split(' ').nth(1).unwrap()
-    }
-
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
 /// What is said in answer to one request.
 #[derive(Clone, Debug, Default)]
-pub struct Answer(Vec<Act>);
+pub(crate) struct Answer(Vec<Act>);
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -69,55 +65,60 @@ enum Act {
 
 impl Answer {
     /// Exactly these bytes, and then the connection is closed.
-    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(vec![Act::Say(bytes.into())])
     }
 
     /// A whole answer with this body.
-    pub fn text(status: u16, kind: &str, body: &str) -> Self {
-        Self::head(status, &[("Content-Type", kind), ("Content-Length", &body.len().to_string())]).say(body)
+    pub(crate) fn text(status: u16, kind: &str, body: &str) -> Self {
+        Self::head(status, &[("Content-Type", kind), ("Content-Length", &body.len().to_string())])
+            .say(body)
     }
 
     /// A whole answer in JSON.
-    pub fn json(status: u16, body: &Value) -> Self {
+    pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self::text(status, "application/json", &body.to_string())
     }
 
     /// A reply with this message.
-    pub fn message(message: Value, finish_reason: &str) -> Self {
-        Self::json(200, &json!({"choices": [{"index": 0, "message": message, "finish_reason": finish_reason}]}))
+    pub(crate) fn message(message: &Value, finish_reason: &str) -> Self {
+        Self::json(
+            200,
+            &json!({"choices": [{"index": 0, "message": message, "finish_reason": finish_reason}]}),
+        )
     }
 
     /// A reply that is text.
-    pub fn reply(text: &str) -> Self {
-        Self::message(json!({"role": "assistant", "content": text}), "stop")
+    pub(crate) fn reply(text: &str) -> Self {
+        Self::message(&json!({"role": "assistant", "content": text}), "stop")
     }
 
     /// Only the head of an answer.
-    pub fn head(status: u16, headers: &[(&str, &str)]) -> Self {
-        let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        Self::bytes(format!("HTTP/1.1 {status} Whatever\r\n{lines}\r\n"))
+    pub(crate) fn head(status: u16, headers: &[(&str, &str)]) -> Self {
+        let lines: Vec<_> =
+            headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        Self::bytes(format!("HTTP/1.1 {status} Whatever\r\n{}\r\n", lines.concat()))
     }
 
     /// Silence until the client goes away.
-    pub fn silence() -> Self {
+    pub(crate) fn silence() -> Self {
         Self(vec![Act::Hold])
     }
 
     /// The connection breaks off without an answer.
-    pub fn reset() -> Self {
+    pub(crate) fn reset() -> Self {
         Self(vec![Act::Reset])
     }
 
-    pub fn say(self, bytes: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn say(self, bytes: impl Into<Vec<u8>>) -> Self {
         self.then(Act::Say(bytes.into()))
     }
 
-    pub fn pause(self, time: Duration) -> Self {
+    pub(crate) fn pause(self, time: Duration) -> Self {
         self.then(Act::Pause(time))
     }
 
-    pub fn hold(self) -> Self {
+    pub(crate) fn hold(self) -> Self {
         self.then(Act::Hold)
     }
 
@@ -129,10 +130,13 @@ impl Answer {
 
 impl Server {
     /// Listens on a free port.
-    pub async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::new(State { answers: Mutex::new(answers.into_iter().collect()), ..State::default() });
+        let state = Arc::new(State {
+            answers: Mutex::new(answers.into_iter().collect()),
+            ..State::default()
+        });
         let server = Self { port, state: state.clone() };
         tokio::spawn(async move {
             loop {
@@ -143,48 +147,52 @@ impl Server {
         server
     }
 
+    /// One more answer.
+    pub(crate) fn will(&self, answer: Answer) {
+        self.state.answers.lock().unwrap().push_back(answer);
+    }
+
     /// An address of this server.
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
     /// What was asked so far.
-    pub fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Received> {
         self.state.received.lock().unwrap().clone()
     }
 
     /// The only request.
-    pub fn only(&self) -> Received {
+    pub(crate) fn only(&self) -> Received {
         let [only] = <[Received; 1]>::try_from(self.received()).unwrap();
         only
     }
 
     /// Resolves when a request has come in whole. One call for each request.
-    pub async fn arrived(&self) {
+    pub(crate) async fn arrived(&self) {
         self.state.arrived.notified().await;
     }
 
     /// Resolves when a client has closed a connection that was held open.
-    pub async fn gone(&self) {
+    pub(crate) async fn gone(&self) {
         self.state.gone.notified().await;
     }
 }
 
 async fn serve(mut stream: TcpStream, state: Arc<State>) {
-    while let Some(request) = read_request(&mut stream).await {
-        state.received.lock().unwrap().push(request);
-        let answer = state.answers.lock().unwrap().pop_front();
-        state.arrived.notify_one();
-        for act in answer.unwrap_or_else(|| Answer::text(500, "text/plain", "no answer is left")).0 {
-            match act {
-                Act::Say(bytes) => drop(stream.write_all(&bytes).await),
-                Act::Pause(time) => tokio::time::sleep(time).await,
-                Act::Hold => return hold(stream, &state).await,
-                Act::Reset => return stream.set_zero_linger().unwrap(),
-            }
+    let Some(request) = read_request(&mut stream).await else { return };
+    state.received.lock().unwrap().push(request);
+    let answer = state.answers.lock().unwrap().pop_front();
+    state.arrived.notify_one();
+    for act in answer.unwrap_or_else(|| Answer::text(500, "text/plain", "no answer is left")).0 {
+        match act {
+            Act::Say(bytes) => drop(stream.write_all(&bytes).await),
+            Act::Pause(time) => tokio::time::sleep(time).await,
+            Act::Hold => return hold(stream, &state).await,
+            Act::Reset => return stream.set_zero_linger().unwrap(),
         }
-        return drop(stream.shutdown().await);
     }
+    drop(stream.shutdown().await);
 }
 
 async fn hold(mut stream: TcpStream, state: &State) {
@@ -207,8 +215,14 @@ async fn read_request(stream: &mut TcpStream) -> Option<Received> {
     let head = String::from_utf8(bytes).unwrap();
     let mut lines = head.trim_end().split("\r\n");
     let line = lines.next()?.to_owned();
-    let headers: Vec<_> = lines.filter_map(|it| it.split_once(": ")).map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-    let length = headers.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, value)| value.parse().unwrap());
+    let headers: Vec<_> = lines
+        .filter_map(|it| it.split_once(": "))
+        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        .collect();
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .map_or(0, |(_, value)| value.parse().unwrap());
     while body.len() < length {
         if stream.read_buf(&mut body).await.ok()? == 0 {
             return None;
