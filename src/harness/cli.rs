@@ -1,2 +1,3 @@
 //! (to be written)
+pub mod arguments;
 pub mod text;

@@ -26,6 +26,11 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Text that must stay on one line, such as the name of a tool.
+pub fn line(text: &str) -> String {
+    harmless(text).replace('\n', "␊").replace('\t', "␉")
+}
+
 /// A message for stderr: as [`harmless`], and no further line of it can pass for one of our own, because it is indented.
 pub fn message(text: &str) -> String {
     harmless(text.trim_end()).replace('\n', "\n  ")
@@ -54,7 +59,9 @@ pub fn json(value: &Value) -> String {
     for c in text.chars() {
         if is_hostile(c) {
             let mut units = [0; 2];
-            c.encode_utf16(&mut units).iter().for_each(|it| shown.push_str(&format!("\\u{it:04x}")));
+            c.encode_utf16(&mut units)
+                .iter()
+                .for_each(|it| shown.push_str(&format!("\\u{it:04x}")));
         } else {
             shown.push(c);
         }
@@ -123,7 +130,10 @@ mod tests {
 
     #[test]
     fn arguments_are_compact_json_and_the_last_of_two_equal_keys_counts() {
-        assert_eq!(arguments("{ \"command\" : \"echo\\n1\", \"command\":\"x\" }"), r#"{"command":"x"}"#);
+        assert_eq!(
+            arguments("{ \"command\" : \"echo\\n1\", \"command\":\"x\" }"),
+            r#"{"command":"x"}"#
+        );
     }
 
     #[test]
