@@ -1,1 +1,501 @@
-//! (to be written)
+//! Events: how plugins hear of each other, in four ways of dispatch.
+//!
+//! | call | what happens |
+//! |---|---|
+//! | `ctx.emit(&event)` | each listener in order; what fails is reported, and the rest still runs |
+//! | `ctx.parallel::<E>(input)` | all at the same time; waits for all, then one error holds all failures |
+//! | `ctx.serial::<E>(input)` | one after the other; the first meaningful answer wins |
+//! | `ctx.waterfall::<E>(input, default)` | each listener wraps the rest, and may run it never, once or twice |
+//!
+//! The way of dispatch is part of the type of an event, so the wrong one does not compile. A listener is an effect.
+//! Full-size counterpart: cordis `packages/core/src/events.ts`.
+//! Watch for: a listener of a waterfall that only watches must call `next`, or nothing after it happens.
+//!
+//! Omitted: `bail` and `once`; filters by context, by which DeepSeek Harness gives each agent its own listeners.
+//! Differs: in Cordis the first listener that throws ends an `emit`, a parallel dispatch gives up at the first failure,
+//! and `next` moves one cursor that all listeners of a waterfall share.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+use std::task::Poll;
+
+use super::context::{Context, Kernel};
+use super::effect::{Outcome, Undo};
+use super::error::{BoxError, Error, ListenerError, ParallelError};
+use super::guard::{self, Guarded, LocalBoxFuture};
+use super::report::{Report, What};
+use super::slots::Slots;
+
+/// An event that is told. The value of the type is what listeners get.
+pub trait Emit: 'static {
+    /// Its name: `area/what`.
+    const NAME: &'static str;
+}
+
+/// An event that several may work on at the same time.
+pub trait Parallel: 'static {
+    /// Its name: `area/what`.
+    const NAME: &'static str;
+    /// What listeners get.
+    type Input: 'static;
+}
+
+/// A question: the first meaningful answer wins.
+pub trait Serial: 'static {
+    /// Its name: `area/what`.
+    const NAME: &'static str;
+    /// What listeners get.
+    type Input: 'static;
+    /// What a listener returns.
+    type Answer: Meaningful;
+}
+
+/// Work that listeners wrap: each gets the input and `next`, the rest of the chain.
+pub trait Waterfall: 'static {
+    /// Its name: `area/what`.
+    const NAME: &'static str;
+    /// What listeners get.
+    type Input: 'static;
+    /// What the whole chain returns.
+    type Output: 'static;
+}
+
+/// Whether an answer says something. Nothing, null and false do not; zero and an empty text do.
+pub trait Meaningful: 'static {
+    /// The answer without the ways to say nothing.
+    type Value: 'static;
+    /// The answer, if it says something.
+    fn meaningful(self) -> Option<Self::Value>;
+}
+
+impl<T: 'static> Meaningful for Option<T> {
+    type Value = T;
+
+    fn meaningful(self) -> Self {
+        self
+    }
+}
+
+impl Meaningful for bool {
+    type Value = Self;
+
+    fn meaningful(self) -> Option<Self> {
+        self.then_some(true)
+    }
+}
+
+impl Meaningful for serde_json::Value {
+    type Value = Self;
+
+    fn meaningful(self) -> Option<Self> {
+        Some(self).filter(|value| !matches!(value, Self::Null | Self::Bool(false)))
+    }
+}
+
+macro_rules! always_meaningful {
+    ($($type:ty)*) => { $(
+        impl Meaningful for $type {
+            type Value = Self;
+
+            fn meaningful(self) -> Option<Self> {
+                Some(self)
+            }
+        }
+    )* };
+}
+
+always_meaningful!(String i32 i64 u32 u64 usize f64);
+
+impl<T: 'static> Meaningful for Vec<T> {
+    type Value = Self;
+
+    fn meaningful(self) -> Option<Self> {
+        Some(self)
+    }
+}
+
+type Told<E> = dyn Fn(&Context, &E) -> Result<(), BoxError>;
+type Asked<I, O> = dyn Fn(Context, Rc<I>) -> LocalBoxFuture<'static, Result<O, BoxError>>;
+type Wrapping<E> = dyn Fn(
+    Context,
+    Rc<<E as Waterfall>::Input>,
+    Next<E>,
+) -> LocalBoxFuture<'static, Result<<E as Waterfall>::Output, BoxError>>;
+
+/// All lists of listeners, by name. The names are text, so that scripts can use them; the types are checked on the way in.
+#[derive(Default)]
+pub(super) struct Bus {
+    lists: RefCell<HashMap<Rc<str>, Rc<dyn AnyList>>>,
+}
+
+/// A list of listeners whose type is not known here.
+trait AnyList {
+    fn len(&self) -> usize;
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+/// The listeners of one event, by order and age.
+struct List<F: ?Sized> {
+    slots: RefCell<Slots<(i32, u64), Rc<Listener<F>>>>,
+}
+
+impl<F: ?Sized + 'static> AnyList for List<F> {
+    fn len(&self) -> usize {
+        self.slots.borrow().len()
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
+struct Listener<F: ?Sized> {
+    ctx: Context,
+    live: Cell<bool>,
+    call: F,
+}
+
+impl<F: ?Sized> Listener<F> {
+    fn error(&self, event: &str, source: BoxError) -> ListenerError {
+        ListenerError { event: event.to_owned(), plugin: self.ctx.path(), source: source.into() }
+    }
+}
+
+impl Context {
+    /// Listens to an event that is told. The closure returns `()` or a `Result`.
+    ///
+    /// # Errors
+    /// [`Error::Inactive`] if this plugin is not running, [`Error::EventMismatch`].
+    pub fn on<E: Emit, O: Outcome>(
+        &self,
+        listener: impl Fn(&Self, &E) -> O + 'static,
+    ) -> Result<Undo, Error> {
+        self.on_at(0, listener)
+    }
+
+    /// As [`on`](Self::on), at a place: ascending, ties by registration.
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub fn on_at<E: Emit, O: Outcome>(
+        &self,
+        order: i32,
+        listener: impl Fn(&Self, &E) -> O + 'static,
+    ) -> Result<Undo, Error> {
+        let call = move |ctx: &Self, event: &E| listener(ctx, event).outcome();
+        self.listen::<Told<E>>(E::NAME, order, |ctx, live| Rc::new(Listener { ctx, live, call }))
+    }
+
+    /// Takes part in a parallel event.
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub fn on_parallel<E: Parallel>(
+        &self,
+        listener: impl AsyncFn(Self, Rc<E::Input>) -> Result<(), BoxError> + 'static,
+    ) -> Result<Undo, Error> {
+        self.on_parallel_at::<E>(0, listener)
+    }
+
+    /// As [`on_parallel`](Self::on_parallel), at a place.
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub fn on_parallel_at<E: Parallel>(
+        &self,
+        order: i32,
+        listener: impl AsyncFn(Self, Rc<E::Input>) -> Result<(), BoxError> + 'static,
+    ) -> Result<Undo, Error> {
+        self.listen::<Asked<E::Input, ()>>(E::NAME, order, |ctx, live| {
+            Rc::new(Listener { ctx, live, call: boxed(listener) })
+        })
+    }
+
+    /// Answers a question; `None` (or another value without meaning) leaves it to the next.
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub fn answer<E: Serial>(
+        &self,
+        listener: impl AsyncFn(Self, Rc<E::Input>) -> Result<E::Answer, BoxError> + 'static,
+    ) -> Result<Undo, Error> {
+        self.answer_at::<E>(0, listener)
+    }
+
+    /// As [`answer`](Self::answer), at a place.
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub fn answer_at<E: Serial>(
+        &self,
+        order: i32,
+        listener: impl AsyncFn(Self, Rc<E::Input>) -> Result<E::Answer, BoxError> + 'static,
+    ) -> Result<Undo, Error> {
+        self.listen::<Asked<E::Input, E::Answer>>(E::NAME, order, |ctx, live| {
+            Rc::new(Listener { ctx, live, call: boxed(listener) })
+        })
+    }
+
+    /// Wraps the work of a waterfall: `next.run()` is the rest of the chain.
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub fn intercept<E: Waterfall>(
+        &self,
+        listener: impl AsyncFn(Self, Rc<E::Input>, Next<E>) -> Result<E::Output, BoxError> + 'static,
+    ) -> Result<Undo, Error> {
+        self.intercept_at::<E>(0, listener)
+    }
+
+    /// As [`intercept`](Self::intercept), at a place: the lowest is the outermost.
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub fn intercept_at<E: Waterfall>(
+        &self,
+        order: i32,
+        listener: impl AsyncFn(Self, Rc<E::Input>, Next<E>) -> Result<E::Output, BoxError> + 'static,
+    ) -> Result<Undo, Error> {
+        let listener = Rc::new(listener);
+        let call =
+            move |ctx: Self, input: Rc<E::Input>, next: Next<E>| -> LocalBoxFuture<'static, _> {
+                let listener = listener.clone();
+                Box::pin(async move { listener(ctx, input, next).await })
+            };
+        self.listen::<Wrapping<E>>(E::NAME, order, |ctx, live| {
+            Rc::new(Listener { ctx, live, call })
+        })
+    }
+
+    /// Tells all listeners. They have run when this returns; a failure is reported and stops nobody.
+    pub fn emit<E: Emit>(&self, event: &E) {
+        let Some(list) = self.kernel.listeners::<Told<E>>(E::NAME) else { return };
+        list.walk(self.kernel.number(), |listener| {
+            let outcome = guard::call(|| (listener.call)(&listener.ctx, event));
+            if let Err(err) = outcome.unwrap_or_else(|panic| Err(panic.into())) {
+                let (plugin, what) =
+                    (listener.ctx.path(), What::ListenerFailed { event: E::NAME.into() });
+                self.kernel.report(&Report { plugin, what, error: Some(err.into()) });
+            }
+        });
+    }
+
+    /// Starts all listeners, then waits for all of them.
+    ///
+    /// # Errors
+    /// All failures, in the order of the listeners.
+    pub async fn parallel<E: Parallel>(&self, input: Rc<E::Input>) -> Result<(), ParallelError> {
+        let listeners = self.kernel.snapshot::<Asked<E::Input, ()>>(E::NAME);
+        let start =
+            |listener: &Rc<Listener<Asked<E::Input, ()>>>| Some(listener.ask(input.clone()));
+        let mut going: Vec<_> = listeners.iter().map(start).collect();
+        let mut failed: Vec<Option<BoxError>> = going.iter().map(|_| None).collect();
+        poll_fn(|cx| {
+            for (one, failure) in going.iter_mut().zip(&mut failed) {
+                let Some(future) = one else { continue };
+                if let Poll::Ready(outcome) = std::pin::pin!(future).poll(cx) {
+                    (*one, *failure) = (None, outcome.err());
+                }
+            }
+            if going.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let failures = listeners
+            .iter()
+            .zip(failed)
+            .filter_map(|(listener, err)| Some(listener.error(E::NAME, err?)));
+        let failures: Vec<_> = failures.collect();
+        if failures.is_empty() { Ok(()) } else { Err(ParallelError(failures)) }
+    }
+
+    /// Asks one listener after the other until one gives a meaningful answer.
+    ///
+    /// # Errors
+    /// The first failure; later listeners are not asked.
+    pub async fn serial<E: Serial>(
+        &self,
+        input: Rc<E::Input>,
+    ) -> Result<Option<<E::Answer as Meaningful>::Value>, BoxError> {
+        for listener in &*self.kernel.snapshot::<Asked<E::Input, E::Answer>>(E::NAME) {
+            if !listener.live.get() {
+                continue;
+            }
+            if let Some(answer) = listener.ask(input.clone()).await?.meaningful() {
+                return Ok(Some(answer));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Runs the chain of listeners around `default`, the innermost.
+    ///
+    /// # Errors
+    /// What the outermost listener returns, or the default if there is none.
+    pub async fn waterfall<E: Waterfall>(
+        &self,
+        input: Rc<E::Input>,
+        default: impl AsyncFn(Rc<E::Input>) -> Result<E::Output, BoxError> + 'static,
+    ) -> Result<E::Output, BoxError> {
+        let default = Rc::new(default);
+        let tail = move |input| -> LocalBoxFuture<'static, _> {
+            let default = default.clone();
+            Box::pin(async move { default(input).await })
+        };
+        let listeners = self.kernel.snapshot::<Wrapping<E>>(E::NAME);
+        Next { chain: Rc::new(Chain { listeners, tail: Box::new(tail) }), at: 0, input }.run().await
+    }
+
+    /// Number of listeners to an event.
+    pub fn listener_count(&self, event: &str) -> usize {
+        self.kernel.bus.lists.borrow().get(event).map_or(0, |list| list.len())
+    }
+
+    fn listen<F: ?Sized + 'static>(
+        &self,
+        event: &'static str,
+        order: i32,
+        listener: impl FnOnce(Self, Cell<bool>) -> Rc<Listener<F>>,
+    ) -> Result<Undo, Error> {
+        self.running()?;
+        let list = self.kernel.bus.list::<F>(event)?;
+        let key = (order, self.kernel.number());
+        let listener = listener(self.clone(), Cell::new(true));
+        self.effect(|| {
+            list.slots.borrow_mut().insert(key, listener);
+            let kernel = self.kernel.clone();
+            move || kernel.bus.remove(event, &list, key)
+        })
+    }
+}
+
+fn boxed<I: 'static, O: 'static>(
+    listener: impl AsyncFn(Context, Rc<I>) -> Result<O, BoxError> + 'static,
+) -> impl Fn(Context, Rc<I>) -> LocalBoxFuture<'static, Result<O, BoxError>> {
+    let listener = Rc::new(listener);
+    move |ctx, input| {
+        let listener = listener.clone();
+        Box::pin(async move { listener(ctx, input).await })
+    }
+}
+
+impl<I: 'static, O: 'static> Listener<Asked<I, O>> {
+    fn ask(&self, input: Rc<I>) -> Guarded<O> {
+        Guarded::inherit((self.call)(self.ctx.clone(), input))
+    }
+}
+
+impl Bus {
+    fn list<F: ?Sized + 'static>(&self, event: &'static str) -> Result<Rc<List<F>>, Error> {
+        let mut lists = self.lists.borrow_mut();
+        let new =
+            || -> Rc<dyn AnyList> { Rc::new(List::<F> { slots: RefCell::new(Slots::new()) }) };
+        let list = lists.entry(event.into()).or_insert_with(new).clone();
+        list.into_any().downcast().map_err(|_| Error::EventMismatch { event: event.into() })
+    }
+
+    /// Empties the place at once, so that a dispatch that has not reached it passes it by.
+    fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: (i32, u64)) {
+        let removed = list.slots.borrow_mut().remove(key);
+        if list.slots.borrow().len() == 0 {
+            self.lists.borrow_mut().remove(event);
+        }
+        // What the listener holds is dropped last, with no borrow open.
+        if let Some(listener) = removed {
+            listener.live.set(false);
+        }
+    }
+}
+
+impl Kernel {
+    fn listeners<F: ?Sized + 'static>(&self, event: &str) -> Option<Rc<List<F>>> {
+        let list = self.bus.lists.borrow().get(event)?.clone();
+        let list = list.into_any().downcast().ok();
+        if list.is_none() {
+            let what = What::EventMismatch { event: event.to_owned() };
+            self.report(&Report { plugin: "kernel".into(), what, error: None });
+        }
+        list
+    }
+
+    fn snapshot<F: ?Sized + 'static>(&self, event: &str) -> Rc<[Rc<Listener<F>>]> {
+        let list = self.listeners::<F>(event);
+        list.map_or_else(|| Rc::from([]), |list| list.slots.borrow().iter().cloned().collect())
+    }
+}
+
+impl<F: ?Sized> List<F> {
+    /// Visits those that were there at the beginning (their number is below `limit`) and are still there at their turn.
+    /// No borrow is open during a visit.
+    fn walk(&self, limit: u64, mut visit: impl FnMut(&Listener<F>)) {
+        let (mut at, mut last, mut version) = (0, None, self.slots.borrow().version());
+        loop {
+            let listener = {
+                let slots = self.slots.borrow();
+                if slots.version() != version {
+                    // Places have moved: find the one after the last that was visited.
+                    version = slots.version();
+                    at = last.map_or(0, |key| slots.place_after(key));
+                }
+                let Some((key, listener)) = slots.place(at) else { break };
+                at += 1;
+                last = Some(key);
+                listener.filter(|_| key.1 < limit).cloned()
+            };
+            if let Some(listener) = listener {
+                visit(&listener);
+            }
+        }
+    }
+}
+
+/// The rest of a waterfall, as seen by one listener. It can be called again, kept, and called later.
+pub struct Next<E: Waterfall> {
+    chain: Rc<Chain<E>>,
+    at: usize,
+    input: Rc<E::Input>,
+}
+
+struct Chain<E: Waterfall> {
+    listeners: Rc<[Rc<Listener<Wrapping<E>>>]>,
+    tail: Box<dyn Fn(Rc<E::Input>) -> LocalBoxFuture<'static, Result<E::Output, BoxError>>>,
+}
+
+impl<E: Waterfall> Clone for Next<E> {
+    fn clone(&self) -> Self {
+        Self { chain: self.chain.clone(), at: self.at, input: self.input.clone() }
+    }
+}
+
+impl<E: Waterfall> Next<E> {
+    /// Runs the rest of the chain.
+    ///
+    /// # Errors
+    /// What the next listener, or the default, returns; it may be caught.
+    pub async fn run(&self) -> Result<E::Output, BoxError> {
+        self.run_with(self.input.clone()).await
+    }
+
+    /// Runs the rest of the chain with another input.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_with(
+        &self,
+        input: Rc<E::Input>,
+    ) -> impl Future<Output = Result<E::Output, BoxError>> + use<E> {
+        let live =
+            (self.at..self.chain.listeners.len()).find(|at| self.chain.listeners[*at].live.get());
+        let future = match live {
+            None => (self.chain.tail)(input),
+            Some(at) => {
+                let listener = &self.chain.listeners[at];
+                let next = Self { chain: self.chain.clone(), at: at + 1, input: input.clone() };
+                (listener.call)(listener.ctx.clone(), input, next)
+            }
+        };
+        Guarded::inherit(future)
+    }
+}

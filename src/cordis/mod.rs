@@ -1,15 +1,41 @@
-//! Part 1: the kernel. It does not know that agents exist.
+//! Part 1: the kernel, a port of Cordis's ideas. Read the files in the order they are declared here.
+//!
+//! What holds throughout:
+//! - The kernel does not know that agents exist: nothing here imports from `harness`.
+//! - Everything runs on one thread, to completion: between two awaits nothing else happens, so there is no lock.
+//! - Every registration has an owner and is undone with it.
+//! - No borrow is open while foreign code runs: a body, a listener, a cleanup, a validator, a `Drop`.
+//! - Nothing starts or stops inside the call that asked for it, and nothing calls itself once for each plugin.
+//! - A failure is reported once, by the kernel, when it happens; a panic in foreign code is such a failure.
 
-pub mod context;
-pub mod plugin;
-pub mod fiber;
-pub mod effect;
-pub mod refresh;
-pub mod events;
-pub mod service;
+mod context;
+mod effect;
+mod error;
+mod events;
+mod fiber;
+mod guard;
+pub mod hmr;
 pub mod loader;
 pub mod module;
-pub mod hmr;
-pub mod error;
-pub mod report;
-pub mod waits;
+mod plugin;
+mod refresh;
+mod report;
+mod service;
+mod slots;
+mod waits;
+
+pub use self::context::{Context, FiberStatus, Shutdown};
+pub use self::effect::{Cleanup, IntoCleanup, Outcome, Undo, Undoing, mark};
+pub use self::error::{
+    BoxError, ConfigError, Error, Fault, ListenerError, Panic, ParallelError, Shared,
+};
+pub use self::events::{Emit, Meaningful, Next, Parallel, Serial, Waterfall};
+pub use self::fiber::{Disposing, FiberId, Mount, State};
+pub use self::guard::LocalBoxFuture;
+pub use self::plugin::{
+    Body, Checked, ConfigType, Declared, Needs, NoConfig, Plugin, PluginDef, Secret, ServicePlugin,
+    UnknownKey, nearest, object, plugin, service,
+};
+pub use self::report::{Report, What};
+pub use self::service::{Need, Optional, Service, Svc};
+pub use self::waits::Waited;

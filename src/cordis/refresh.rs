@@ -1,1 +1,244 @@
-//! (to be written)
+//! The scheduler: starts and stops fibers as services come and go.
+//!
+//! A change marks the fibers it concerns; one task of the kernel takes the marked ones in turn and moves each until it
+//! rests. Nothing starts inside the call that caused it: what follows `ctx.plugin()` in the same block runs first.
+//! Full-size counterpart: cordis `packages/core/src/fiber.ts` (refresh) and `reflect.ts`.
+//! Watch for: nothing here calls itself, however many plugins depend on each other. A driver is polled once in place, and
+//! becomes a task of its own only if it has to wait.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{self, Poll, Waker};
+
+use super::context::Kernel;
+use super::fiber::{self, Fiber, FiberId, Phase, State};
+use super::guard::LocalBoxFuture;
+use super::slots::Slots;
+use super::waits::{self, Target, Wakers};
+
+/// One name in the table of services: who provides it now, and who asks for it.
+pub(super) struct ServiceSlot {
+    pub(super) name: Rc<str>,
+    pub(super) provision: RefCell<Option<Rc<Provision>>>,
+    dependents: RefCell<Slots<u64, FiberId>>,
+}
+
+/// One `provide`. Its id is never used again, so that a service that went and came back is not mistaken for the old one.
+pub(super) struct Provision {
+    pub(super) id: u64,
+    pub(super) owner: FiberId,
+    pub(super) slot: Rc<ServiceSlot>,
+    /// An `Rc` of the service, whatever its type.
+    pub(super) value: Rc<dyn Any>,
+    /// Counts only while the provider is ACTIVE.
+    pub(super) available: Cell<bool>,
+    users: Cell<usize>,
+    wakers: Wakers,
+}
+
+/// A declared need of a fiber.
+pub(super) struct Need {
+    pub(super) slot: Rc<ServiceSlot>,
+    pub(super) required: bool,
+}
+
+impl ServiceSlot {
+    pub(super) fn new(name: Rc<str>) -> Rc<Self> {
+        Rc::new(Self {
+            name,
+            provision: RefCell::new(None),
+            dependents: RefCell::new(Slots::new()),
+        })
+    }
+
+    /// The provision, if its provider is ACTIVE.
+    pub(super) fn current(&self) -> Option<Rc<Provision>> {
+        self.provision.borrow().as_ref().filter(|provision| provision.available.get()).cloned()
+    }
+
+    pub(super) fn is_unused(&self) -> bool {
+        self.provision.borrow().is_none() && self.dependents.borrow().len() == 0
+    }
+}
+
+impl Provision {
+    pub(super) fn new(
+        id: u64,
+        owner: FiberId,
+        slot: &Rc<ServiceSlot>,
+        value: Rc<dyn Any>,
+    ) -> Rc<Self> {
+        let (slot, available, users) = (slot.clone(), Cell::new(false), Cell::new(0));
+        Rc::new(Self { id, owner, slot, value, available, users, wakers: Wakers::default() })
+    }
+
+    /// A fiber begins a load with this provision.
+    pub(super) fn enter(&self) {
+        self.users.set(self.users.get() + 1);
+    }
+
+    /// That fiber has unloaded.
+    pub(super) fn leave(&self) {
+        self.users.set(self.users.get() - 1);
+        if self.users.get() == 0 {
+            self.wakers.wake();
+        }
+    }
+
+    /// Waits until no fiber uses it.
+    pub(super) async fn unused(&self, kernel: &Rc<Kernel>) {
+        let unused = |cx: &mut task::Context<'_>| {
+            if self.users.get() == 0 { Poll::Ready(()) } else { self.wakers.wait(cx) }
+        };
+        waits::hold(kernel, self.owner, Target::Users(self.id), unused).await;
+    }
+}
+
+/// The fibers that may have to move.
+#[derive(Default)]
+pub(super) struct Queue {
+    marked: RefCell<VecDeque<FiberId>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Kernel {
+    /// Notes that a fiber may have to move.
+    pub(super) fn mark(&self, fiber: &Fiber) {
+        fiber.stir();
+        if !fiber.queued.replace(true) {
+            self.queue.marked.borrow_mut().push_back(fiber.id);
+            if let Some(waker) = self.queue.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Requests a dispose; false if that was done before.
+    pub(super) fn retire(&self, fiber: &Fiber) -> bool {
+        let first = !fiber.retired.replace(true);
+        if first {
+            self.mark(fiber);
+        }
+        first
+    }
+
+    /// A service came or went: everybody who requires it is marked.
+    pub(super) fn announce(&self, slot: &ServiceSlot) {
+        for id in slot.dependents.borrow().iter() {
+            if let Some(fiber) = self.fiber(*id) {
+                self.mark(&fiber);
+            }
+        }
+    }
+
+    /// All services of a fiber come or go, because it became or ceases to be ACTIVE.
+    pub(super) fn announce_all(&self, fiber: &Fiber, available: bool) {
+        for provision in fiber.provisions.borrow().iter() {
+            if provision.available.replace(available) != available {
+                self.announce(&provision.slot);
+            }
+        }
+    }
+
+    /// Enters a fiber with those who ask for its services, or takes it out.
+    pub(super) fn subscribe(&self, fiber: &Fiber) {
+        for need in fiber.needs.iter().filter(|need| need.required) {
+            need.slot.dependents.borrow_mut().insert(fiber.serial, fiber.id);
+        }
+    }
+
+    pub(super) fn unsubscribe(&self, fiber: &Fiber) {
+        for need in &fiber.needs {
+            need.slot.dependents.borrow_mut().remove(fiber.serial);
+            self.prune(&need.slot);
+        }
+    }
+
+    /// Polls once in place; only what has to wait costs a task.
+    pub(super) fn run_or_spawn(&self, mut future: LocalBoxFuture<'static, ()>) {
+        // A future polled with this waker may wake nobody; the task polls it again, with its own.
+        let mut cx = task::Context::from_waker(Waker::noop());
+        if future.as_mut().poll(&mut cx).is_pending() {
+            self.spawn(future);
+        }
+    }
+
+    /// A task of the kernel itself: it ends by itself, with what it drives.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the kernel's own tasks; plugins use `ctx.spawn`"
+    )]
+    pub(super) fn spawn<T: 'static>(
+        &self,
+        future: impl Future<Output = T> + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        tokio::task::spawn_local(tokio::task::unconstrained(future))
+    }
+
+    fn next_marked(&self) -> Option<Rc<Fiber>> {
+        loop {
+            let id = self.queue.marked.borrow_mut().pop_front()?;
+            if let Some(fiber) = self.fiber(id) {
+                fiber.queued.set(false);
+                return Some(fiber);
+            }
+        }
+    }
+
+    fn run_marked(self: &Rc<Self>) {
+        while let Some(fiber) = self.next_marked() {
+            if fiber.driven.get() {
+                // Its driver compares again when the step that runs now has ended.
+                self.tell_if_stopping(&fiber);
+            } else {
+                fiber.driven.set(true);
+                self.run_or_spawn(Box::pin(fiber::drive(self.clone(), fiber)));
+            }
+        }
+    }
+
+    fn tell_if_stopping(&self, fiber: &Fiber) {
+        if fiber.phase.get() == Phase::Loading && !fiber.is_on_target() {
+            fiber.stopping.wake();
+        }
+    }
+
+    /// The task that moves what is marked, for as long as the kernel is in use.
+    pub(super) async fn schedule(kernel: Weak<Self>) {
+        poll_fn(move |cx| {
+            let Some(kernel) = kernel.upgrade() else { return Poll::Ready(()) };
+            kernel.run_marked();
+            kernel.queue.waker.replace(Some(cx.waker().clone()));
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// Resolves when the run of a fiber is to end: its target has moved, or it is not running any more.
+pub(super) struct Stopping {
+    pub(super) kernel: Rc<Kernel>,
+    pub(super) fiber: FiberId,
+    pub(super) run: u32,
+}
+
+impl Future for Stopping {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<()> {
+        match self.kernel.fiber(self.fiber) {
+            Some(fiber)
+                if fiber.admits(self.run)
+                    && fiber.is_on_target()
+                    && fiber.state() != State::Disposed =>
+            {
+                fiber.stopping.wait(cx)
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The border to foreign code: bodies, listeners, cleanups, tasks, validators.
+//!
+//! Two things happen at this border. A panic becomes an error with its message and place, and prints nothing. And the
+//! *run* is noted, the piece of plugin code that is being executed, because a wait must know who waits (`waits.rs`).
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::panic::{self, AssertUnwindSafe};
+use std::pin::Pin;
+use std::sync::Once;
+use std::task;
+
+use super::error::{BoxError, Panic};
+use super::fiber::FiberId;
+
+/// A boxed future of this one thread.
+pub type LocalBoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// One execution of plugin code: a body, a cleanup, an undo by hand or a spawned task.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Run {
+    pub(super) id: u64,
+    pub(super) fiber: FiberId,
+}
+
+thread_local! {
+    static RUN: Cell<Option<Run>> = const { Cell::new(None) };
+    static NEXT: Cell<u64> = const { Cell::new(0) };
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static CAUGHT: RefCell<Option<Panic>> = const { RefCell::new(None) };
+}
+
+impl Run {
+    /// A new run of a fiber's code.
+    pub(super) fn new(fiber: FiberId) -> Self {
+        let id = NEXT.get();
+        NEXT.set(id + 1);
+        Self { id, fiber }
+    }
+
+    /// The run whose code is being executed now, if any.
+    pub(super) fn current() -> Option<Self> {
+        RUN.get()
+    }
+}
+
+/// Calls foreign code; a panic comes back as an error.
+pub(super) fn call<T>(f: impl FnOnce() -> T) -> Result<T, Panic> {
+    DEPTH.set(DEPTH.get() + 1);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(f));
+    DEPTH.set(DEPTH.get() - 1);
+    outcome.map_err(|payload| CAUGHT.take().unwrap_or_else(|| describe(&*payload, String::new())))
+}
+
+/// Calls foreign code as part of a run.
+pub(super) fn call_in<T>(run: Run, f: impl FnOnce() -> T) -> Result<T, Panic> {
+    let outer = RUN.replace(Some(run));
+    let outcome = call(f);
+    RUN.set(outer);
+    outcome
+}
+
+/// A future of foreign code: each poll is guarded, and is part of the run.
+pub(super) struct Guarded<T> {
+    run: Option<Run>,
+    future: LocalBoxFuture<'static, Result<T, BoxError>>,
+}
+
+impl<T> Guarded<T> {
+    pub(super) fn new(run: Run, future: LocalBoxFuture<'static, Result<T, BoxError>>) -> Self {
+        Self { run: Some(run), future }
+    }
+
+    /// In whatever run polls it: a listener belongs to the run that dispatches.
+    pub(super) fn inherit(future: LocalBoxFuture<'static, Result<T, BoxError>>) -> Self {
+        Self { run: None, future }
+    }
+}
+
+impl<T> Future for Guarded<T> {
+    type Output = Result<T, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> task::Poll<Self::Output> {
+        let run = self.run;
+        let future = self.future.as_mut();
+        let outcome = match run {
+            Some(run) => call_in(run, || future.poll(cx)),
+            None => call(|| future.poll(cx)),
+        };
+        outcome.unwrap_or_else(|panic| task::Poll::Ready(Err(panic.into())))
+    }
+}
+
+/// Inside guarded code a panic is recorded and prints nothing; outside, everything is as it was. Idempotent.
+pub(super) fn install_panic_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if DEPTH.get() == 0 {
+                return previous(panic);
+            }
+            let place = panic.location().map(ToString::to_string).unwrap_or_default();
+            let caught = describe(panic.payload(), place);
+            CAUGHT.with(|slot| slot.replace(Some(caught)));
+        }));
+    });
+}
+
+fn describe(payload: &(dyn std::any::Any + Send), place: String) -> Panic {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    Panic { message: text.unwrap_or_else(|| "a panic without a message".into()), place }
+}
