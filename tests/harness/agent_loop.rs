@@ -1,0 +1,8 @@
+//! Turns and steps: what the loop logs, sends and closes.
+
+mod cancel;
+mod header;
+mod ready;
+pub(crate) mod rig;
+mod turns;
+mod whole;
