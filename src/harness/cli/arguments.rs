@@ -20,6 +20,15 @@ pub struct Arguments {
     /// Continue a saved session: its id, or any beginning that only it has
     #[arg(short, long, value_name = "ID")]
     pub resume: Option<String>,
+    /// Continue the session that changed last
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub resume_newest: bool,
+    /// List the saved sessions of this folder
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest"])]
+    pub sessions: bool,
+    /// Close a turn that a session was left in by a program that died
+    #[arg(long, value_name = "ID", conflicts_with_all = ["words", "resume", "resume_newest", "sessions"])]
+    pub repair: Option<String>,
     /// Use another configuration than ./cordis.yml
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -67,7 +76,12 @@ impl Arguments {
             .map_err(|err| refused(&err))
     }
 
-    /// The prompt, if this run is a one-shot.
+    /// Whether there is one thing to do, and no conversation to lead.
+    pub fn is_one_shot(&self) -> bool {
+        !self.words.is_empty() || self.sessions || self.repair.is_some()
+    }
+
+    /// The prompt, if there is one.
     pub fn prompt(&self) -> Option<Prompt> {
         match self.words.as_slice() {
             [] => None,

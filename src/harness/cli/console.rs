@@ -20,14 +20,18 @@ use crate::cordis::{Emit, Error, Report, Service, Svc, Undo};
 /// Exit status when the reader of stdout has gone: 128 + SIGPIPE.
 const STDOUT_CLOSED: u8 = 141;
 
+/// Why waiting for a change in the console cannot fail.
+const OUTLIVED: &str = "the sender lives as long as the console, and whoever waits borrows it";
+
 /// Service `console`.
 pub struct Console {
     arguments: Arguments,
     has_begun: Cell<bool>,
     screen: Rc<Screen>,
     input: Input,
+    is_open: watch::Sender<bool>,
     /// How many plugins lead a conversation here.
-    leaders: Cell<usize>,
+    leaders: watch::Sender<usize>,
     /// The session that the newest of them works on.
     session: RefCell<Option<String>>,
     failed: Cell<u8>,
@@ -57,8 +61,8 @@ impl Svc<Console> {
     pub fn lead(&self) -> Result<Undo, Error> {
         let console = self.shared();
         self.ctx().effect(|| {
-            console.leaders.set(console.leaders.get() + 1);
-            move || console.leaders.set(console.leaders.get() - 1)
+            console.leaders.send_modify(|it| *it += 1);
+            move || console.leaders.send_modify(|it| *it -= 1)
         })
     }
 }
@@ -73,7 +77,8 @@ impl Console {
             screen,
             arguments,
             has_begun: Cell::new(false),
-            leaders: Cell::new(0),
+            is_open: watch::Sender::new(false),
+            leaders: watch::Sender::new(0),
             session: RefCell::default(),
             failed: Cell::new(0),
             stop: watch::Sender::new(None),
@@ -86,9 +91,15 @@ impl Console {
         &self.arguments
     }
 
-    /// One turn, then the end.
-    pub fn is_one_shot(&self) -> bool {
-        self.arguments.prompt().is_some()
+    /// The whole list of plugins is mounted and found fit: conversations may begin.
+    pub fn open(&self) {
+        self.is_open.send_replace(true);
+    }
+
+    /// Resolves when [`open`](Self::open) was called. Until then a guard may still be on its way.
+    pub async fn opened(&self) {
+        let waited = self.is_open.subscribe().wait_for(|it| *it).await.map(drop);
+        waited.expect(OUTLIVED);
     }
 
     /// True once: a prompt and a session to resume are used by the first who asks.
@@ -103,7 +114,13 @@ impl Console {
 
     /// Whether a plugin leads the conversation.
     pub fn is_led(&self) -> bool {
-        self.leaders.get() > 0
+        *self.leaders.borrow() > 0
+    }
+
+    /// Resolves when [`is_led`](Self::is_led) says this.
+    pub async fn until_led(&self, is_led: bool) {
+        let waited = self.leaders.subscribe().wait_for(|it| (*it > 0) == is_led).await.map(drop);
+        waited.expect(OUTLIVED);
     }
 
     /// Ends the program with this status; the first one counts.
@@ -231,5 +248,5 @@ impl Console {
 async fn first(status: &watch::Sender<Option<u8>>) -> u8 {
     let mut changes = status.subscribe();
     let found = changes.wait_for(Option::is_some).await.map(|it| *it);
-    found.ok().flatten().expect("the sender lives as long as the console, and so does who waits here")
+    found.ok().flatten().expect(OUTLIVED)
 }
