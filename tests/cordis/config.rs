@@ -1,0 +1,1 @@
+//! Schemas, defaults, and errors with paths.

@@ -1,0 +1,1 @@
+//! The bus: emit, parallel, serial, waterfall.

@@ -1,0 +1,1 @@
+//! Random sequences, compared with simple models.

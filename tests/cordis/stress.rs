@@ -1,0 +1,1 @@
+//! Many of everything.

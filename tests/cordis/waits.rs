@@ -1,0 +1,1 @@
+//! Plugin code may wait for anything: what could never end is not waited for.
