@@ -31,7 +31,7 @@ pub use self::error::{
 };
 pub use self::events::{Emit, Meaningful, Next, Parallel, Serial, Waterfall};
 pub use self::fiber::{Disposing, FiberId, Mount, State};
-pub use self::guard::LocalBoxFuture;
+pub use self::guard::{LocalBoxFuture, catch_panic};
 pub use self::plugin::{
     Body, Checked, ConfigType, Declared, Needs, NoConfig, Plugin, PluginDef, Secret, ServicePlugin,
     UnknownKey, nearest, object, plugin, service,

@@ -9,7 +9,7 @@ use super::{
     turn::Turn,
 };
 use crate::{
-    cordis,
+    cordis::catch_panic,
     harness::{
         llm::{LlmError, Reply, Request},
         session::message::Header,
@@ -24,9 +24,13 @@ impl AgentLoop {
             return Err(Failure::Aborted);
         }
         let request = self.request(turn).await?;
-        let reply = self.chat(turn, request.clone()).await?;
+        let hash = request.hash();
+        let reply = match self.chat(turn, request.clone()).await? {
+            Ok(reply) => reply,
+            Err(source) => return Err(Failure::Model { source, hash }),
+        };
         let finish = Finish::of(reply.finish_reason.as_deref());
-        turn.model_replies(reply, &request)?;
+        turn.model_replies(reply, &request, hash)?;
         Ok(finish)
     }
 
@@ -39,27 +43,24 @@ impl AgentLoop {
         let changed = self.ctx.waterfall::<AgentRequest>(draft, innermost);
         let config = until_cancelled(&turn.stop, changed).await.ok_or(Failure::Aborted)?;
         let RequestConfig { model, system } = config.map_err(Failure::Plugin)?;
-        let header = Header {
-            model,
-            system: Some(system).filter(|it| !it.is_empty()),
-            tools: self.tools.schemas(),
-        };
-        turn.header(&header)?;
+        let header = Header::new(model, &system, self.tools.schemas());
+        let header = turn.header_in_force(header)?;
         Ok(Rc::new(Request { header, messages: turn.session.messages() }))
     }
 
-    async fn chat(&self, turn: &Turn, request: Rc<Request>) -> Result<Reply, Failure> {
-        let (ctx, session, hash) = (self.ctx.clone(), turn.session.clone(), request.hash());
-        let on_delta =
-            Rc::new(move |delta| ctx.emit(&AssistantDelta { session: session.clone(), delta }));
-        let stop = turn.stop.clone();
-        let answer =
-            cordis::catch_panic(async { self.llm.chat(request, on_delta, stop.clone()).await });
-        match until_cancelled(&stop, answer).await {
-            Some(Ok(Ok(reply))) => Ok(reply),
-            None | Some(Ok(Err(LlmError::Cancelled))) => Err(Failure::Aborted),
-            Some(Ok(Err(source))) => Err(Failure::Model { source, hash }),
-            Some(Err(panic)) => Err(Failure::Plugin(panic.into())),
+    async fn chat(
+        &self,
+        turn: &Turn,
+        request: Rc<Request>,
+    ) -> Result<Result<Reply, LlmError>, Failure> {
+        let (ctx, session, stop) = (self.ctx.clone(), turn.session.clone(), turn.stop.clone());
+        let raise = move |delta| ctx.emit(&AssistantDelta { session: session.clone(), delta });
+        let (llm, cancel) = (self.llm.clone(), stop.clone());
+        let answer = async move { Ok(llm.chat(request, Rc::new(raise), cancel).await) };
+        match until_cancelled(&stop, catch_panic(answer)).await {
+            None => Err(Failure::Aborted),
+            Some(Ok(Err(LlmError::Cancelled))) if stop.is_cancelled() => Err(Failure::Aborted),
+            Some(answer) => answer.map_err(Failure::Plugin),
         }
     }
 }

@@ -82,17 +82,14 @@ impl Turn {
         Ok(())
     }
 
-    /// Writes the header unless it is the one that holds already.
-    pub(super) fn header(&self, header: &Header) -> Result<(), SessionError> {
-        if self.session.header().as_ref() != Some(header) {
-            let header = header.clone();
-            self.session.append(EventBody::RequestHeader {
-                turn: self.turn,
-                step: self.step,
-                header,
-            })?;
+    /// The header that holds from here on; written unless an equal one holds already.
+    pub(super) fn header_in_force(&self, header: Header) -> Result<Header, SessionError> {
+        if let Some(logged) = self.session.header().filter(|logged| *logged == header) {
+            return Ok(logged);
         }
-        Ok(())
+        let (turn, step) = (self.turn, self.step);
+        self.session.append(EventBody::RequestHeader { turn, step, header: header.clone() })?;
+        Ok(header)
     }
 
     /// Writes the reply; its calls are open from here on.
@@ -100,6 +97,7 @@ impl Turn {
         &mut self,
         reply: Reply,
         request: &Request,
+        hash: String,
     ) -> Result<(), SessionError> {
         let Reply { mut message, finish_reason, usage } = reply;
         request.settle_ids(&mut message.tool_calls);
@@ -110,7 +108,7 @@ impl Turn {
             message: Rc::new(message),
             usage,
             finish_reason,
-            request_hash: Some(request.hash()),
+            request_hash: Some(hash),
             interrupted: false,
         })?;
         self.text = text.unwrap_or_default();

@@ -12,7 +12,7 @@ use super::{
     Call, CallRequest, Finished, PostExecute, PreExecute, Tool, ToolResult, Tools, Verdict,
     arguments,
 };
-use crate::cordis::{self, Svc};
+use crate::cordis::{Svc, catch_panic};
 
 /// How long something that was told to stop may take to say a last word before it is dropped.
 const GRACE: Duration = Duration::from_millis(30);
@@ -22,7 +22,7 @@ impl Svc<Tools> {
     // Omitted: the full-size pipeline lets plugins wrap the body too (time limits, metrics) and tools mend their text.
     pub async fn execute(&self, request: CallRequest) -> ToolResult {
         let tool = self.find(&request.name);
-        let call = Rc::new(self.read(request, tool.as_deref()).await);
+        let call = Rc::new(self.read(request, tool.as_ref()).await);
         let result = self.judge_and_run(tool, &call).await;
         self.finish(call, result).await
     }
@@ -92,7 +92,7 @@ impl Tools {
     }
 
     /// Turns a request into a call: a call that cannot run says so in `problem` and goes on all the same (D-30).
-    async fn read(&self, request: CallRequest, tool: Option<&Tool>) -> Call {
+    async fn read(&self, request: CallRequest, tool: Option<&Rc<Tool>>) -> Call {
         let (arguments, fault) = match arguments::parse(&request.arguments) {
             Ok(arguments) => (arguments, None),
             Err(fault) => (Map::new(), Some(fault)),
@@ -125,9 +125,12 @@ impl Tools {
 }
 
 /// Schemas and checks are the tool's own, so they may break like its body.
-async fn problem_of(tool: &Tool, arguments: &Map<String, Value>) -> Option<String> {
-    let checked = cordis::catch_panic(async { arguments::problem(tool, arguments) }).await;
-    checked.unwrap_or_else(|panic| Some(format!("the check of the arguments {panic}")))
+async fn problem_of(tool: &Rc<Tool>, arguments: &Map<String, Value>) -> Option<String> {
+    let (tool, arguments) = (tool.clone(), arguments.clone());
+    let check = async move { Ok(arguments::problem(&tool, &arguments)) };
+    catch_panic(check)
+        .await
+        .unwrap_or_else(|err| Some(format!("cannot check the arguments: {err}")))
 }
 
 async fn run_body(tool: &Tool, call: Rc<Call>) -> ToolResult {
@@ -135,10 +138,9 @@ async fn run_body(tool: &Tool, call: Rc<Call>) -> ToolResult {
     if cancel.is_cancelled() {
         return ToolResult::aborted();
     }
-    match until_cancelled(&cancel, cordis::catch_panic((tool.run)(call))).await {
-        Some(Ok(Ok(result))) => result,
-        Some(Ok(Err(err))) => ToolResult::error(err),
-        Some(Err(panic)) => ToolResult::error(format!("the tool {panic}")),
+    match until_cancelled(&cancel, catch_panic((tool.run)(call))).await {
+        Some(Ok(result)) => result,
+        Some(Err(err)) => ToolResult::error(err),
         None => ToolResult::aborted(),
     }
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use nano_cordis::cordis::{BoxError, Context, NoConfig, plugin};
 use nano_cordis::harness::agent_loop::{AgentRequest, RequestConfig};
+use nano_cordis::harness::llm::LlmError;
 use nano_cordis::harness::prompt;
 use nano_cordis::harness::session::message::Header;
 
@@ -14,7 +15,7 @@ use super::rig::{Agent, agent, mount, tool};
 #[test]
 fn h_020_the_header_is_in_the_log_before_the_model_is_asked() {
     agent(async |it| {
-        it.model.fails(nano_cordis::harness::llm::LlmError::Cancelled);
+        it.model.fails(LlmError::Scripted("broken".into()));
 
         it.run("hello").await;
 

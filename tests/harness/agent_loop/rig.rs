@@ -9,17 +9,18 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use nano_cordis::cordis::{
-    BoxError, Context, LocalBoxFuture, Mount, NoConfig, PluginDef, Service, Svc, Undo, plugin,
+    BoxError, Context, Emit, LocalBoxFuture, Mount, NoConfig, PluginDef, Service, Svc, Undo, plugin,
 };
 use nano_cordis::harness::agent_loop::{self, AgentLoop, RunError, TurnOutcome};
 use nano_cordis::harness::llm::{Delta, Llm, LlmError, Reply, Request};
 use nano_cordis::harness::session::event::{Event, EventBody};
 use nano_cordis::harness::session::message::{AssistantMessage, ToolCallRequest};
 use nano_cordis::harness::session::{self, Session, Sessions};
-use nano_cordis::harness::tools::{self, Call, CallRequest, Tool, ToolResult, Tools};
+use nano_cordis::harness::tools::{self, Call, CallRequest, PostExecute, PreExecute, Tool, ToolResult, Tools};
 use nano_cordis::harness::prompt;
 
 /// Runs a test with an agent whose only tool is `echo`.
@@ -133,6 +134,41 @@ impl Agent {
         runs
     }
 
+    /// How often an event is raised from here on.
+    pub(crate) fn count<E: Emit>(&self) -> Rc<Cell<u32>> {
+        let seen = Rc::new(Cell::new(0));
+        let count = seen.clone();
+        self.root.on::<E, _>(move |_, _| count.set(count.get() + 1)).unwrap();
+        seen
+    }
+
+    /// How many calls come to their end from here on.
+    pub(crate) fn count_finished(&self) -> Rc<Cell<u32>> {
+        let seen = Rc::new(Cell::new(0));
+        let count = seen.clone();
+        self.root
+            .intercept::<PostExecute>(async move |_, _, next| {
+                count.set(count.get() + 1);
+                next.run().await
+            })
+            .unwrap();
+        seen
+    }
+
+    /// Makes each call wait until the test lets it go on.
+    pub(crate) fn hold_calls(&self) -> Rc<Gate> {
+        let gate = Rc::new(Gate::default());
+        let held = gate.clone();
+        self.root
+            .intercept::<PreExecute>(async move |_, _, next| {
+                held.reached.notify_one();
+                held.opened.notified().await;
+                next.run().await
+            })
+            .unwrap();
+        gate
+    }
+
     /// The types of all events so far, with what tells them apart.
     pub(crate) fn log(&self) -> Vec<String> {
         self.session.events().iter().map(|it| line(it)).collect()
@@ -158,6 +194,13 @@ impl Agent {
     pub(crate) fn take_reports(&self) -> Vec<String> {
         self.reports.take()
     }
+}
+
+/// Where calls wait.
+#[derive(Default)]
+pub(crate) struct Gate {
+    pub(crate) reached: Notify,
+    pub(crate) opened: Notify,
 }
 
 /// Mounts a plugin and waits until it runs.

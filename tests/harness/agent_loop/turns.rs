@@ -173,7 +173,7 @@ fn h_040_a_second_turn_on_a_busy_session_is_refused() {
 #[test]
 fn h_041_after_a_failed_turn_the_next_one_works_and_knows_what_was_said() {
     agent(async |it| {
-        it.model.fails(LlmError::Cancelled).says("two");
+        it.model.fails(LlmError::Scripted("broken".into())).says("two");
         it.run("first words").await;
 
         let outcome = it.run("second words").await;
