@@ -45,7 +45,7 @@ impl Request {
     /// SHA-256, in hexadecimal, of this request as compact JSON: `{"header":…,"messages":[…]}`, each as the log has it.
     pub fn hash(&self) -> String {
         let json = serde_json::to_vec(self).expect("a request is plain JSON");
-        digest(&SHA256, &json).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        digest(&SHA256, &json).as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
     }
 
     /// Gives each call an id of its own: a good one stays, one that is missing or was used before is replaced.

@@ -113,11 +113,14 @@ impl Llm for Fake {
     fn chat(&self, request: Rc<Request>, _on_delta: Rc<dyn Fn(Delta)>, cancel: CancellationToken) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
         let line = self.next_line(&request);
         self.ctx.emit(&FakeRequest(request.clone()));
-        let delay = tokio::time::sleep(Duration::from_millis(self.config.delay_ms));
-        Box::pin(async move {
-            cancel.run_until_cancelled(delay).await.ok_or(LlmError::Cancelled)?;
+        let delay = Duration::from_millis(self.config.delay_ms);
+        let answer = async move {
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
             line?.reply(&request)
-        })
+        };
+        Box::pin(async move { cancel.run_until_cancelled(answer).await.unwrap_or(Err(LlmError::Cancelled)) })
     }
 }
 

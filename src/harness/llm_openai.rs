@@ -50,7 +50,7 @@ pub struct Config {
     reasoning: Reasoning,
     /// Most tokens of one reply. Absent: as the service likes.
     max_tokens: Option<NonZeroU32>,
-    /// What the service calls that limit; newer OpenAI models say `max_completion_tokens`.
+    /// What the service calls that limit; newer models of `OpenAI` say `max_completion_tokens`.
     #[serde(default = "max_tokens_field")]
     max_tokens_field: String,
     /// Further fields of every request, such as `temperature`.

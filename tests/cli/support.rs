@@ -183,6 +183,19 @@ impl Running {
         self.child.stdin.take();
     }
 
+    /// The reader of its output goes away before it has written anything.
+    pub(crate) fn close_output(&mut self) {
+        self.out = closed();
+    }
+
+    /// Waits for its end while the pipe at its input stays open and silent.
+    pub(crate) fn ended_with_input_open(mut self) -> Ended {
+        let input = self.child.stdin.take();
+        let ended = self.ended();
+        drop(input);
+        ended
+    }
+
     /// Waits for its end; the streams end with it.
     pub(crate) fn ended(mut self) -> Ended {
         let out = self.out.recv_timeout(LIMIT);

@@ -13,7 +13,7 @@ const PATH: &str = "/chat/completions";
 /// Where requests go. Parsed with the configuration, so that a bad address is refused before anything is unmounted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Endpoint(Url);
+pub(super) struct Endpoint(Url);
 
 impl TryFrom<String> for Endpoint {
     type Error = String;

@@ -65,7 +65,7 @@ impl Http {
 
     async fn collect(&self, response: &mut Response, body: &mut Vec<u8>, largest: usize) -> Result<(), LlmError> {
         while let Some(piece) = self.piece(response).await? {
-            body.extend_from_slice(&piece);
+            body.extend_from_slice(piece.as_ref());
             if body.len() > largest {
                 return Err(LlmError::BadReply(format!("POST {}: the answer is longer than {largest} bytes", self.config.base_url.shown())));
             }

@@ -8,7 +8,7 @@ use crate::harness::{env::Env, llm::LlmError};
 /// Name of an environment variable. Whoever writes the key itself here learns it without seeing it repeated.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
-pub struct VariableName(String);
+pub(super) struct VariableName(String);
 
 impl TryFrom<String> for VariableName {
     type Error = &'static str;

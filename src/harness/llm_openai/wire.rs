@@ -55,9 +55,8 @@ fn assistant_copy(mut message: AssistantMessage, config: &Config) -> AssistantMe
         }
     }
     match config.reasoning {
-        Reasoning::Auto => {}
         Reasoning::Send if calls => drop(message.reasoning_content.get_or_insert_default()),
-        Reasoning::Send => {}
+        Reasoning::Auto | Reasoning::Send => {}
         Reasoning::Drop => {
             message.reasoning_content = None;
             message.other.retain(|name, _| !matches!(name.as_str(), "reasoning" | "reasoning_details"));
