@@ -69,11 +69,8 @@ fn h_150_a_silent_pipe_refuses_after_the_wait_and_later_questions_unread() {
     let calls = script("{tool: bash, args: {command: a}}, {tool: bash, args: {command: b}}, {content: done}");
     let folder = Folder::with(&list(&[("llm", &calls), ("cli", "name: cli, config: {answerWaitMs: 600}")]));
     let begun = Instant::now();
-    let silent = Running::start(folder.command(&["Say hello"]));
 
-    let mut silent = silent;
-    silent.write("");
-    let ended = silent.ended_with_input_open();
+    let ended = Running::start(folder.command(&["Say hello"])).ended_with_input_open();
 
     assert_eq!(ended.out.matches("[result] Error: ").count(), 2);
     assert!(ended.err.contains("refused: no answer within 0.6 s"), "{}", ended.err);
@@ -125,10 +122,8 @@ fn a_turn_that_reaches_its_step_limit_says_how_to_go_on_and_exits_with_3() {
 fn h_157_a_reader_that_has_gone_ends_the_program_quietly_and_in_order() {
     let many = script("{tool: bash, args: {command: \"seq 100000\"}}, {content: done}");
     let folder = Folder::with(&list(&[("llm", &many), ("approval", "")]));
-    let mut running = Running::start(folder.command(&["hi"]));
 
-    running.close_output();
-    let ended = running.ended();
+    let ended = Running::start_unread(folder.command(&["hi"])).ended();
 
     assert_eq!((ended.err.as_str(), ended.code()), ("", 141));
     assert_eq!(reason(&folder.log()), "aborted");

@@ -170,6 +170,15 @@ impl Running {
         Running { child, out, err }
     }
 
+    /// The same; but the reader of its output goes away before it has written anything.
+    pub(crate) fn start_unread(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let err = collect(child.stderr.take().unwrap());
+        Running { child, out: collect(std::io::empty()), err }
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -181,11 +190,6 @@ impl Running {
 
     pub(crate) fn end_of_input(&mut self) {
         self.child.stdin.take();
-    }
-
-    /// The reader of its output goes away before it has written anything.
-    pub(crate) fn close_output(&mut self) {
-        self.out = closed();
     }
 
     /// Waits for its end while the pipe at its input stays open and silent.
