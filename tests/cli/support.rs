@@ -6,10 +6,12 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -141,11 +143,75 @@ pub(crate) fn reason(log: &[Value]) -> &str {
     last["data"]["reason"].as_str().unwrap()
 }
 
+/// Waits until this is so.
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LIMIT, "{what} does not come");
+        thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// What a stream has brought so far, and whether it has ended.
+#[derive(Default)]
+pub(crate) struct Shown {
+    bytes: Mutex<(Vec<u8>, bool)>,
+    changed: Condvar,
+}
+
+impl Shown {
+    /// Reads a stream to its end on a thread. A terminal ends with an error when nobody has it open any more.
+    pub(crate) fn of(mut stream: impl Read + Send + 'static) -> Arc<Self> {
+        let shown = Arc::new(Shown::default());
+        let sink = shown.clone();
+        thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(read @ 1..) = stream.read(&mut chunk) {
+                sink.bytes.lock().unwrap().0.extend_from_slice(&chunk[..read]);
+                sink.changed.notify_all();
+            }
+            sink.bytes.lock().unwrap().1 = true;
+            sink.changed.notify_all();
+        });
+        shown
+    }
+
+    pub(crate) fn all(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap().0).into_owned()
+    }
+
+    /// Waits for this text behind position `from`, and gives the position behind the text.
+    pub(crate) fn wait_for(&self, text: &str, from: usize) -> usize {
+        let wanted = text.as_bytes();
+        let found = self.wait(|bytes, _| {
+            let at = bytes[from..].windows(wanted.len()).position(|it| it == wanted);
+            at.map(|at| from + at + wanted.len())
+        });
+        found.unwrap_or_else(|| panic!("{text:?} does not come after byte {from} of {:?}", self.all()))
+    }
+
+    /// Waits for the end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.wait(|_, is_over| is_over.then_some(())).is_some()
+    }
+
+    fn wait<T>(&self, mut found: impl FnMut(&[u8], bool) -> Option<T>) -> Option<T> {
+        let mut result = None;
+        let guard = self.bytes.lock().unwrap();
+        let waited = self.changed.wait_timeout_while(guard, LIMIT, |(bytes, is_over)| {
+            result = found(bytes, *is_over);
+            result.is_none() && !*is_over
+        });
+        drop(waited);
+        result
+    }
+}
+
 /// A program that runs, with pipes at its three streams.
 pub(crate) struct Running {
     child: Child,
-    out: mpsc::Receiver<String>,
-    err: mpsc::Receiver<String>,
+    out: Arc<Shown>,
+    err: Arc<Shown>,
 }
 
 /// What came of it.
@@ -163,24 +229,22 @@ impl Ended {
 }
 
 impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let (out, err) = (collect(child.stdout.take().unwrap()), collect(child.stderr.take().unwrap()));
-        Running { child, out, err }
+    pub(crate) fn start(command: Command) -> Self {
+        let mut child = piped(command);
+        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        Running { child, out: Shown::of(out), err: Shown::of(err) }
     }
 
     /// The same; but the reader of its output goes away before it has written anything.
-    pub(crate) fn start_unread(mut command: Command) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+    pub(crate) fn start_unread(command: Command) -> Self {
+        let mut child = piped(command);
         drop(child.stdout.take());
-        let err = collect(child.stderr.take().unwrap());
-        Running { child, out: collect(std::io::empty()), err }
+        let err = child.stderr.take().unwrap();
+        Running { child, out: Shown::of(std::io::empty()), err: Shown::of(err) }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
     }
 
     pub(crate) fn write(&mut self, text: &str) {
@@ -190,6 +254,10 @@ impl Running {
 
     pub(crate) fn end_of_input(&mut self) {
         self.child.stdin.take();
+    }
+
+    pub(crate) fn wait_for_error(&self, text: &str) {
+        self.err.wait_for(text, 0);
     }
 
     /// Waits for its end while the pipe at its input stays open and silent.
@@ -202,22 +270,17 @@ impl Running {
 
     /// Waits for its end; the streams end with it.
     pub(crate) fn ended(mut self) -> Ended {
-        let out = self.out.recv_timeout(LIMIT);
-        if out.is_err() {
+        let is_over = self.out.has_ended() && self.err.has_ended();
+        if !is_over {
             self.child.kill().unwrap();
         }
-        let err = self.err.recv_timeout(LIMIT).unwrap_or_default();
         let status = self.child.wait().unwrap();
-        Ended { out: out.unwrap_or_else(|_| panic!("it does not end; stderr: {err}")), err, status }
+        let ended = Ended { out: self.out.all(), err: self.err.all(), status };
+        assert!(is_over, "it did not end: {ended:?}");
+        ended
     }
 }
 
-fn collect(mut stream: impl Read + Send + 'static) -> mpsc::Receiver<String> {
-    let (tx, rx) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        tx.send(String::from_utf8(bytes).unwrap())
-    });
-    rx
+fn piped(mut command: Command) -> Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }

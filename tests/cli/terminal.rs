@@ -1,13 +1,12 @@
 //! A real terminal for the program to run in: what it shows can be waited for, and keys can be typed.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::Command;
-use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
+use std::sync::Arc;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use crate::support::LIMIT;
+use crate::support::Shown;
 
 pub(crate) const CTRL_C: &str = "\x03";
 pub(crate) const CTRL_D: &str = "\x04";
@@ -23,12 +22,6 @@ pub(crate) struct Terminal {
     master: Option<Box<dyn MasterPty + Send>>,
 }
 
-#[derive(Default)]
-struct Shown {
-    bytes: Mutex<(Vec<u8>, bool)>,
-    changed: Condvar,
-}
-
 impl Terminal {
     /// Starts the command in a terminal of 80 columns that can do what an editor needs.
     pub(crate) fn start(mut command: Command) -> Self {
@@ -42,9 +35,7 @@ impl Terminal {
         let pair = native_pty_system().openpty(size).unwrap();
         let child = pair.slave.spawn_command(builder(command)).unwrap();
         drop(pair.slave);
-        let shown = Arc::new(Shown::default());
-        let (reader, sink) = (pair.master.try_clone_reader().unwrap(), shown.clone());
-        thread::spawn(move || sink.collect(reader));
+        let shown = Shown::of(pair.master.try_clone_reader().unwrap());
         Terminal { child, keys: pair.master.take_writer().unwrap(), shown, seen: 0, master: Some(pair.master) }
     }
 
@@ -55,18 +46,23 @@ impl Terminal {
 
     /// Waits until this is shown, after all that was waited for before.
     pub(crate) fn wait_for(&mut self, text: &str) {
-        let seen = self.seen;
-        let found = self.shown.wait(|bytes, _| find(&bytes[seen..], text.as_bytes()).map(|at| seen + at + text.len()));
-        self.seen = found.unwrap_or_else(|| panic!("{text:?} does not come after {:?}", &self.all()[..]));
-    }
-
-    /// All that was shown, as the terminal got it.
-    pub(crate) fn all(&self) -> String {
-        String::from_utf8_lossy(&self.shown.bytes.lock().unwrap().0).into_owned()
+        self.seen = self.shown.wait_for(text, self.seen);
     }
 
     pub(crate) fn process_id(&self) -> i32 {
         self.child.process_id().unwrap().try_into().unwrap()
+    }
+
+    /// How the terminal treats keys and output.
+    pub(crate) fn modes(&self) -> String {
+        let modes = self.master.as_ref().unwrap().get_termios().unwrap();
+        format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
+    }
+
+    /// The same when the program has ended.
+    pub(crate) fn modes_at_the_end(&self) -> String {
+        assert!(self.shown.has_ended(), "it does not end: {}", self.shown.all());
+        self.modes()
     }
 
     /// The terminal goes away.
@@ -77,38 +73,14 @@ impl Terminal {
 
     /// Waits for the end; gives what was shown, with plain newlines, and the exit status.
     pub(crate) fn ended(mut self) -> (String, u32) {
-        let is_over = self.shown.wait(|_, is_over| is_over.then_some(()));
-        if is_over.is_none() {
+        let is_over = self.shown.has_ended();
+        if !is_over {
             self.child.kill().unwrap();
         }
         let status = self.child.wait().unwrap();
-        let all = self.all().replace("\r\n", "\n");
-        assert!(is_over.is_some(), "it does not end: {all}");
+        let all = self.shown.all().replace("\r\n", "\n");
+        assert!(is_over, "it does not end: {all}");
         (all, status.exit_code())
-    }
-}
-
-impl Shown {
-    fn collect(&self, mut reader: Box<dyn Read + Send>) {
-        let mut chunk = [0; 4096];
-        // The terminal ends with an error when nobody has it open any more.
-        while let Ok(read @ 1..) = reader.read(&mut chunk) {
-            self.bytes.lock().unwrap().0.extend_from_slice(&chunk[..read]);
-            self.changed.notify_all();
-        }
-        self.bytes.lock().unwrap().1 = true;
-        self.changed.notify_all();
-    }
-
-    fn wait<T>(&self, mut found: impl FnMut(&[u8], bool) -> Option<T>) -> Option<T> {
-        let mut result = None;
-        let guard = self.bytes.lock().unwrap();
-        let wait = self.changed.wait_timeout_while(guard, LIMIT, |(bytes, is_over)| {
-            result = found(bytes, *is_over);
-            result.is_none()
-        });
-        drop(wait);
-        result
     }
 }
 
@@ -121,8 +93,4 @@ fn builder(command: &Command) -> CommandBuilder {
         builder.env(name, value.unwrap());
     }
     builder
-}
-
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|it| it == wanted)
 }
