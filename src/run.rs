@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use tokio::task::LocalSet;
@@ -24,8 +24,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cordis::loader::{self, Loader, LoaderOptions, Notice, Standing};
-use crate::cordis::module::Builtins;
-use crate::cordis::{Context, Mount, Report, State, What};
+use crate::cordis::module::{Builtins, ModuleKey, ModuleSource};
+use crate::cordis::{Context, Mount, PluginDef, Report, Service, State, What};
 use crate::harness::cli::arguments::{Arguments, Refused};
 use crate::harness::cli::console::{Console, Entered, Signal};
 use crate::harness::env::Env;
@@ -33,6 +33,8 @@ use crate::harness::env::Env;
 /// The list of plugins where no file gives one.
 const BUILT_IN: &str = include_str!("../cordis.yml");
 const FILE: &str = "cordis.yml";
+/// The plugin that notices saves.
+const WATCHER: &str = "hmr";
 
 const MISUSED: u8 = 2;
 /// 128 and the number of the signal.
@@ -215,8 +217,8 @@ impl Program {
 }
 
 fn notices_saves(loader: &Loader) -> bool {
-    let is_hmr = |name: &str| name == "hmr" || name.ends_with("/hmr.ts");
-    loader.entries().iter().any(|it| is_hmr(&it.name) && it.standing == Standing::Mounted(State::Active))
+    let is_watcher = |name: &str| name == WATCHER || name.ends_with("/hmr.ts");
+    loader.entries().iter().any(|it| is_watcher(&it.name) && it.standing == Standing::Mounted(State::Active))
 }
 
 fn root(console: &Rc<Console>, env: Rc<Env>) -> Context {
@@ -244,11 +246,18 @@ fn options(arguments: &Arguments, builtins: Builtins, env: Rc<Env>) -> LoaderOpt
     LoaderOptions {
         file: arguments.config.clone().or_else(file_here),
         text: BUILT_IN,
-        modules: Rc::new(builtins),
+        modules: Rc::new(if arguments.is_one_shot() { without_watcher(builtins) } else { builtins }),
         env: Rc::new(move |name| env.get(name)),
         set: arguments.set.clone(),
         disable: arguments.disable.clone(),
     }
+}
+
+/// A one-shot ends with the plugins that it began with: instead of the watcher there is a plugin that does nothing.
+fn without_watcher(builtins: Builtins) -> Builtins {
+    let schema = builtins.load(&ModuleKey(WATCHER.into())).ok().and_then(|it| it.schema().cloned());
+    let idle = PluginDef::dynamic(WATCHER, &json!([]), schema, |_, _| Box::pin(async { Ok(None) }));
+    builtins.with(WATCHER, idle.expect("the schema of a plugin is one, and an empty list names no service twice"))
 }
 
 /// A file that is there but cannot be read is an error, and never a reason to fall back.

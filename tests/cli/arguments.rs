@@ -95,14 +95,13 @@ fn help_and_version_are_texts_on_stdout() {
 
 #[test]
 fn an_entry_that_fails_ends_a_one_shot_and_a_piped_conversation_with_2() {
-    let folder = Folder::with(&list(&[("persistence", "name: persistence, config: {dir: file/below}")]));
-    std::fs::write(folder.path().join("file"), "").unwrap();
+    let folder = Folder::with(&format!("{}- {{id: second, name: llm-fake}}\n", list(&[])));
 
     let one_shot = folder.run(&["hi"], "");
     let conversation = folder.run(&[], "hi\n");
 
     for ended in [one_shot, conversation] {
-        assert!(ended.err.contains("nano-cordis: ") && ended.err.contains("persistence"), "{}", ended.err);
+        assert!(ended.err.contains("nano-cordis: ") && ended.err.contains("second"), "{}", ended.err);
         assert_eq!((ended.out.as_str(), ended.code()), ("", 2));
     }
 }

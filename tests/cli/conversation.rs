@@ -139,7 +139,7 @@ fn what_is_typed_during_a_turn_waits_for_the_prompt() {
 
     terminal.wait_for("you> ");
     terminal.type_keys("one\r");
-    terminal.wait_for("one\r\n");
+    terminal.wait_for("[?2004l");
     terminal.type_keys("y\rtwo");
     terminal.wait_for("[y/N] ");
     terminal.type_keys("n\r");

@@ -161,8 +161,7 @@ fn a_terminal_that_goes_away_ends_the_program_in_order() {
     terminal.wait_for("you> ");
     terminal.type_keys("one\r");
     let command = command_of(&folder);
-    terminal.hang_up();
-    let (_, status) = terminal.ended();
+    let status = terminal.hang_up();
 
     assert_eq!((status, reason(&folder.log())), (129, "aborted"));
     assert!(!is_alive(command));

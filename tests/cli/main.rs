@@ -1,5 +1,5 @@
 //! The program's tests: they run the real binary, through pipes, or in a real terminal where a row is about terminals.
-#![expect(missing_docs, reason = "a test is described by its name")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
 mod terminal;

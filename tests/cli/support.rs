@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -157,6 +158,7 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
 pub(crate) struct Shown {
     bytes: Mutex<(Vec<u8>, bool)>,
     changed: Condvar,
+    is_left: AtomicBool,
 }
 
 impl Shown {
@@ -169,11 +171,20 @@ impl Shown {
             while let Ok(read @ 1..) = stream.read(&mut chunk) {
                 sink.bytes.lock().unwrap().0.extend_from_slice(&chunk[..read]);
                 sink.changed.notify_all();
+                if sink.is_left.load(Ordering::SeqCst) {
+                    break;
+                }
             }
+            drop(stream);
             sink.bytes.lock().unwrap().1 = true;
             sink.changed.notify_all();
         });
         shown
+    }
+
+    /// The next thing that comes is the last one that is read.
+    pub(crate) fn leave(&self) {
+        self.is_left.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn all(&self) -> String {

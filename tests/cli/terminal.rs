@@ -1,12 +1,13 @@
 //! A real terminal for the program to run in: what it shows can be waited for, and keys can be typed.
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::process::Command;
 use std::sync::Arc;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use crate::support::Shown;
+use crate::support::{Shown, until};
 
 pub(crate) const CTRL_C: &str = "\x03";
 pub(crate) const CTRL_D: &str = "\x04";
@@ -19,7 +20,7 @@ pub(crate) struct Terminal {
     /// Up to here the test has looked.
     seen: usize,
     /// Kept open: closing it is hanging up.
-    master: Option<Box<dyn MasterPty + Send>>,
+    master: Box<dyn MasterPty + Send>,
 }
 
 impl Terminal {
@@ -36,7 +37,7 @@ impl Terminal {
         let child = pair.slave.spawn_command(builder(command)).unwrap();
         drop(pair.slave);
         let shown = Shown::of(pair.master.try_clone_reader().unwrap());
-        Terminal { child, keys: pair.master.take_writer().unwrap(), shown, seen: 0, master: Some(pair.master) }
+        Terminal { child, keys: pair.master.take_writer().unwrap(), shown, seen: 0, master: pair.master }
     }
 
     pub(crate) fn type_keys(&mut self, keys: &str) {
@@ -55,7 +56,7 @@ impl Terminal {
 
     /// How the terminal treats keys and output.
     pub(crate) fn modes(&self) -> String {
-        let modes = self.master.as_ref().unwrap().get_termios().unwrap();
+        let modes = self.master.get_termios().unwrap();
         format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
     }
 
@@ -65,10 +66,17 @@ impl Terminal {
         self.modes()
     }
 
-    /// The terminal goes away.
-    pub(crate) fn hang_up(&mut self) {
-        self.master = None;
-        self.keys = Box::new(std::io::sink());
+    /// The terminal goes away, and the program ends: its exit status.
+    pub(crate) fn hang_up(self) -> u32 {
+        let Terminal { child, mut keys, shown, master, .. } = self;
+        shown.leave();
+        // What is echoed wakes the reader, which has the terminal open too.
+        keys.write_all(b" ").unwrap();
+        assert!(shown.has_ended());
+        drop((keys, master));
+        let child = RefCell::new(child);
+        until("the end", || child.borrow_mut().try_wait().unwrap().is_some());
+        child.into_inner().wait().unwrap().exit_code()
     }
 
     /// Waits for the end; gives what was shown, with plain newlines, and the exit status.

@@ -6,14 +6,15 @@
 //! prompt of the command line is handed out once.
 
 use std::cell::{Cell, RefCell};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use super::arguments::{Arguments, Prompt};
-use super::input::{Answered, Entered, Input};
+use super::input::Input;
+pub use super::input::{Answered, Entered};
 use super::screen::Screen;
 use crate::cordis::{Emit, Error, Report, Service, Svc, Undo};
 
@@ -27,6 +28,8 @@ const OUTLIVED: &str = "the sender lives as long as the console, and whoever wai
 pub struct Console {
     arguments: Arguments,
     has_begun: Cell<bool>,
+    /// News is left out: the user wants none, or nobody listens any more.
+    is_quiet: Cell<bool>,
     screen: Rc<Screen>,
     input: Input,
     is_open: watch::Sender<bool>,
@@ -75,6 +78,7 @@ impl Console {
         Console {
             input: Input::new(screen.clone(), term),
             screen,
+            is_quiet: Cell::new(arguments.quiet),
             arguments,
             has_begun: Cell::new(false),
             is_open: watch::Sender::new(false),
@@ -170,6 +174,7 @@ impl Console {
     pub fn say(&self, text: &str) {
         let Err(err) = self.screen.say(text) else { return };
         if err.kind() == ErrorKind::BrokenPipe {
+            self.is_quiet.set(true);
             return self.request_stop(STDOUT_CLOSED);
         }
         if self.stop.borrow().is_none() {
@@ -180,7 +185,7 @@ impl Console {
 
     /// News on stderr, with `[nano-cordis]` before it.
     pub fn notice(&self, text: &str) {
-        if !self.arguments.quiet {
+        if !self.is_quiet.get() {
             self.screen.warn(text);
         }
     }

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
-use rustyline::{Config, DefaultEditor};
+use rustyline::{Cmd, Config, DefaultEditor, KeyEvent};
 use tokio::time::timeout;
 
 use super::screen::{Screen, Stream};
@@ -100,6 +100,7 @@ impl Input {
                 Got::GivenUp | Got::Typed(_) => {}
                 Got::End => {
                     self.is_at_end.set(!self.is_terminal());
+                    let _closed = self.screen.end_line();
                     return Entered::End;
                 }
             }
@@ -268,6 +269,8 @@ impl Input {
 
     fn editor(&self) -> Option<DefaultEditor> {
         let mut editor = DefaultEditor::with_config(Config::builder().auto_add_history(true).build()).ok()?;
+        // Ctrl-D that is typed before the prompt is there comes as the key that the system puts in its place.
+        editor.bind_sequence(KeyEvent::ctrl('@'), Cmd::EndOfFile);
         self.screen.print_above_with(editor.create_external_printer().ok()?);
         Some(editor)
     }

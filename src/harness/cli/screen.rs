@@ -108,8 +108,9 @@ impl Screen {
 
     /// From now on, and until `false`, the editor holds the last line of the terminal.
     pub(super) fn set_editing(&self, editing: bool) {
-        self.editing.set(editing);
-        self.open.set(None);
+        if self.editing.replace(editing) != editing {
+            self.open.set(None);
+        }
     }
 
     pub(super) fn is_editing(&self) -> bool {

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 /// Text of several lines: newlines and tabs stay, carriage returns go, every other hostile character becomes visible.
-pub fn harmless(text: &str) -> Cow<'_, str> {
+pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_hostile(c) && !matches!(c, '\n' | '\t')) {
         return Cow::Borrowed(text);
     }
@@ -27,19 +27,19 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// Text that must stay on one line, such as the name of a tool.
-pub fn line(text: &str) -> String {
+pub(super) fn line(text: &str) -> String {
     harmless(text).replace('\n', "␊").replace('\t', "␉")
 }
 
 /// A message for stderr: as [`harmless`], and no further line of it can pass for one of our own, because it is indented.
-pub fn message(text: &str) -> String {
+pub(super) fn message(text: &str) -> String {
     harmless(text.trim_end()).replace('\n', "\n  ")
 }
 
 /// The arguments of a call as one line of compact JSON, in full: what is shown is what would run.
 ///
 /// Text that is no JSON object, which no tool runs, is shown as the JSON string that it is.
-pub fn arguments(raw: &str) -> String {
+pub(super) fn arguments(raw: &str) -> String {
     let parsed = match serde_json::from_str(raw) {
         Ok(Value::String(inner)) => serde_json::from_str(&inner).ok(),
         parsed => parsed.ok(),
@@ -53,7 +53,7 @@ pub fn arguments(raw: &str) -> String {
 }
 
 /// Compact JSON in which hostile characters are escaped, as JSON allows for each of them.
-pub fn json(value: &Value) -> String {
+pub(super) fn json(value: &Value) -> String {
     let text = value.to_string();
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
