@@ -2,7 +2,7 @@
 //!
 //! Needs `llm`, `tools`, `prompt`; asks `loader` if there is one. Provides `agentLoop`. Listens to `loader/before-apply`.
 //! Raises `agent/request`, `assistant/delta`.
-//! Full-size counterpart: `packages/core/agent-loop` of DeepSeek Harness.
+//! Full-size counterpart: the core agent and agent-loop packages.
 //! Watch for: the loop does not know that approval, persistence or the command line exist. It keeps no state of a
 //! conversation: a request is the newest header of the log and the messages derived from it, nothing else. Whatever
 //! happens, a turn that was opened in the log is closed in it (`turn.rs`).
@@ -19,21 +19,20 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::{failure::Failure, turn::Turn};
+use self::{ask::Finish, failure::Failure, turn::Turn};
 use crate::{
     cordis::{
-        self, BoxError, Context, Emit, Optional, Service, Svc, Waterfall,
-        loader::{BeforeApply, Change, Loader, Notice},
+        BeforeApply, BoxError, Change, Context, Emit, Loader, Optional, Service, Svc, Waterfall,
     },
     harness::{
-        llm::{Delta, Llm, LlmError, Reply, Request},
+        llm::{Delta, Llm},
         prompt::Prompt,
         session::{
-            Session, SessionError,
+            Session,
+            error::SessionError,
             event::{Reason, TurnError},
-            message::Header,
         },
-        tools::{CallRequest, ToolResult, Tools, until_cancelled},
+        tools::{CallRequest, ToolResult, Tools, pipeline::until_cancelled},
     },
 };
 
@@ -85,10 +84,7 @@ async fn hold(
     turns: &watch::Sender<usize>,
 ) -> Result<(), BoxError> {
     if *turns.borrow() > 0 {
-        let file = change.file.display();
-        ctx.emit(&Notice(format!(
-            "{file} changed; applied when this turn ends (Ctrl-C ends it now)"
-        )));
+        ctx.emit(&change.held("applied when this turn ends (Ctrl-C ends it now)"));
     }
     turns.subscribe().wait_for(|running| *running == 0).await?;
     Ok(())
@@ -288,7 +284,7 @@ impl AgentLoop {
     async fn run_calls(&self, turn: &mut Turn, problem: Option<&str>) -> Result<(), Failure> {
         while let Some(call) = turn.next_call()? {
             if let Some(problem) = self.problem() {
-                turn.answer(ToolResult::error(format!("not run: {problem}")))?;
+                turn.answer(&ToolResult::error(format!("not run: {problem}")))?;
                 return Err(Failure::NotReady(problem));
             }
             let request = CallRequest {
@@ -298,10 +294,10 @@ impl AgentLoop {
                 problem: problem.map(str::to_owned),
                 cancel: turn.stop.clone(),
                 session: Some(turn.session.clone()),
-                turn: turn.turn,
+                turn: turn.number,
                 step: turn.step,
             };
-            turn.answer(self.tools.execute(request).await)?;
+            turn.answer(&self.tools.execute(request).await)?;
             if turn.stop.is_cancelled() {
                 return Err(Failure::Aborted);
             }

@@ -1,7 +1,7 @@
 //! Approval: asks the user before a guarded tool runs.
 //!
 //! Needs `tools`. Listens to `tools/pre-execute`, `tools/changed`, `loader/applied`. Raises `approval/request`.
-//! Full-size counterpart: `packages/interaction/user-approval` of DeepSeek Harness.
+//! Full-size counterpart: the user-approval package.
 //! Watch for: silence, a failure and anything but a clear yes are a no. Nothing else in the agent knows this plugin:
 //! without its entry no one asks.
 
@@ -30,7 +30,7 @@ pub struct Config {
 /// The plugin. It asks after all policies that can decide alone.
 pub async fn apply(ctx: Context, config: Config, tools: Svc<Tools>) -> Result<(), BoxError> {
     let guarded = Rc::new(Guarded(config.tools));
-    coverage::watch(&ctx, &guarded, &tools)?;
+    coverage::watch(&ctx, &guarded, tools)?;
     ctx.intercept_at::<PreExecute>(Order::ASKING, async move |ctx, call, next| {
         ask_first(&ctx, &guarded, call, next).await
     })?;

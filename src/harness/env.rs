@@ -23,7 +23,9 @@ impl Env {
     }
 
     /// Exactly these variables.
-    pub fn fixed<K: Into<OsString>, V: Into<OsString>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
+    pub fn fixed<K: Into<OsString>, V: Into<OsString>>(
+        vars: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
         Self(vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 

@@ -25,7 +25,12 @@ pub trait Llm {
 
     /// Asks once. `on_delta` gets pieces of the answer as they come, from a provider that streams; the reply is always
     /// whole. Pulling `cancel` ends it at once with [`LlmError::Cancelled`], and so does dropping the future.
-    fn chat(&self, request: Rc<Request>, on_delta: Rc<dyn Fn(Delta)>, cancel: CancellationToken) -> LocalBoxFuture<'static, Result<Reply, LlmError>>;
+    fn chat(
+        &self,
+        request: Rc<Request>,
+        on_delta: Rc<dyn Fn(Delta)>,
+        cancel: CancellationToken,
+    ) -> LocalBoxFuture<'static, Result<Reply, LlmError>>;
 }
 
 impl Service for dyn Llm {
@@ -45,7 +50,12 @@ impl Request {
     /// SHA-256, in hexadecimal, of this request as compact JSON: `{"header":…,"messages":[…]}`, each as the log has it.
     pub fn hash(&self) -> String {
         let json = serde_json::to_vec(self).expect("a request is plain JSON");
-        digest(&SHA256, &json).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        digest(&SHA256, &json)
+            .as_ref()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<Vec<_>>()
+            .concat()
     }
 
     /// Gives each call an id of its own: a good one stays, one that is missing or was used before is replaced.
@@ -56,7 +66,9 @@ impl Request {
         for call in calls {
             if call.id.is_empty() || used.contains(&call.id) {
                 let mut fresh = (used.len() + 1..).map(|number| format!("call_{number}"));
-                call.id = fresh.find(|id| !used.contains(id) && !offered.contains(id)).expect("numbers do not end");
+                call.id = fresh
+                    .find(|id| !used.contains(id) && !offered.contains(id))
+                    .expect("numbers do not end");
             }
             used.insert(call.id.clone());
         }
@@ -164,7 +176,9 @@ impl LlmError {
     /// The HTTP status, where there was one.
     pub fn status(&self) -> Option<u16> {
         match self {
-            Self::Status { status, .. } | Self::Quota { status, .. } | Self::ContextLength { status, .. } => Some(*status),
+            Self::Status { status, .. }
+            | Self::Quota { status, .. }
+            | Self::ContextLength { status, .. } => Some(*status),
             _ => None,
         }
     }

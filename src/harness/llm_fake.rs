@@ -54,8 +54,18 @@ struct Line {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum ScriptedCall {
-    Short { tool: String, #[serde(default)] args: Value, #[serde(default)] id: String },
-    Wire { function: ScriptedFunction, #[serde(default)] id: String },
+    Short {
+        tool: String,
+        #[serde(default)]
+        args: Value,
+        #[serde(default)]
+        id: String,
+    },
+    Wire {
+        function: ScriptedFunction,
+        #[serde(default)]
+        id: String,
+    },
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -110,13 +120,23 @@ impl Llm for Fake {
         "fake".into()
     }
 
-    fn chat(&self, request: Rc<Request>, _on_delta: Rc<dyn Fn(Delta)>, cancel: CancellationToken) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
+    fn chat(
+        &self,
+        request: Rc<Request>,
+        _on_delta: Rc<dyn Fn(Delta)>,
+        cancel: CancellationToken,
+    ) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
         let line = self.next_line(&request);
         self.ctx.emit(&FakeRequest(request.clone()));
-        let delay = tokio::time::sleep(Duration::from_millis(self.config.delay_ms));
-        Box::pin(async move {
-            cancel.run_until_cancelled(delay).await.ok_or(LlmError::Cancelled)?;
+        let delay = Duration::from_millis(self.config.delay_ms);
+        let answer = async move {
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
             line?.reply(&request)
+        };
+        Box::pin(async move {
+            cancel.run_until_cancelled(answer).await.unwrap_or(Err(LlmError::Cancelled))
         })
     }
 }
@@ -125,7 +145,8 @@ impl Fake {
     fn next_line(&self, request: &Request) -> Result<Line, LlmError> {
         let script = &self.config.script;
         let mut place = self.place.borrow_mut();
-        let is_new = matches!(request.messages.last(), Some(Message::User { .. })) && place.heard != request.messages;
+        let is_new = matches!(request.messages.last(), Some(Message::User { .. }))
+            && place.heard != request.messages;
         place.heard.clone_from(&request.messages);
         let number = match self.config.repeat {
             Repeat::Turn if is_new => 0,
@@ -134,7 +155,9 @@ impl Fake {
             Repeat::Error => place.next,
         };
         place.next = number + 1;
-        script.get(number).cloned().ok_or_else(|| LlmError::Scripted(format!("the script ends after {} replies", script.len())))
+        script.get(number).cloned().ok_or_else(|| {
+            LlmError::Scripted(format!("the script ends after {} replies", script.len()))
+        })
     }
 }
 
@@ -143,10 +166,17 @@ impl Line {
         if let Some(message) = self.error {
             return Err(LlmError::Scripted(message));
         }
-        let single = self.tool.map(|tool| ScriptedCall::Short { tool, args: self.args, id: String::new() });
-        let mut tool_calls: Vec<_> = single.into_iter().chain(self.tool_calls).map(ScriptedCall::request).collect();
+        let single =
+            self.tool.map(|tool| ScriptedCall::Short { tool, args: self.args, id: String::new() });
+        let mut tool_calls: Vec<_> =
+            single.into_iter().chain(self.tool_calls).map(ScriptedCall::request).collect();
         request.settle_ids(&mut tool_calls);
-        let message = AssistantMessage { content: self.content, tool_calls, reasoning_content: self.reasoning_content, other: Map::new() };
+        let message = AssistantMessage {
+            content: self.content,
+            tool_calls,
+            reasoning_content: self.reasoning_content,
+            other: Map::new(),
+        };
         Ok(Reply { message, finish_reason: self.finish_reason, usage: self.usage })
     }
 }
@@ -168,7 +198,14 @@ impl ScriptedCall {
 
 /// The two replies of the README's first run.
 fn sample() -> Vec<Line> {
-    let asks = Line { tool: Some("bash".into()), args: json!({"command": "echo hello from nano"}), ..Line::default() };
-    let ends = Line { content: Some("The command ran; that is all for this scripted reply.".into()), ..Line::default() };
+    let asks = Line {
+        tool: Some("bash".into()),
+        args: json!({"command": "echo hello from nano"}),
+        ..Line::default()
+    };
+    let ends = Line {
+        content: Some("The command ran; that is all for this scripted reply.".into()),
+        ..Line::default()
+    };
     vec![asks, ends]
 }

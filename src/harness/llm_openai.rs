@@ -21,6 +21,7 @@ use crate::{
 };
 
 mod answer;
+mod client;
 mod endpoint;
 mod http;
 mod key;
@@ -50,7 +51,7 @@ pub struct Config {
     reasoning: Reasoning,
     /// Most tokens of one reply. Absent: as the service likes.
     max_tokens: Option<NonZeroU32>,
-    /// What the service calls that limit; newer OpenAI models say `max_completion_tokens`.
+    /// What the service calls that limit; newer models of `OpenAI` say `max_completion_tokens`.
     #[serde(default = "max_tokens_field")]
     max_tokens_field: String,
     /// Further fields of every request, such as `temperature`.
@@ -87,10 +88,20 @@ impl Llm for OpenAi {
         self.0.config.model.clone()
     }
 
-    fn chat(&self, request: Rc<Request>, _on_delta: Rc<dyn Fn(Delta)>, cancel: CancellationToken) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
+    fn chat(
+        &self,
+        request: Rc<Request>,
+        _on_delta: Rc<dyn Fn(Delta)>,
+        cancel: CancellationToken,
+    ) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
         let adapter = self.0.clone();
         // Whatever the request is waiting for, dropping it closes its connection.
-        Box::pin(async move { cancel.run_until_cancelled(adapter.ask(&request)).await.unwrap_or(Err(LlmError::Cancelled)) })
+        Box::pin(async move {
+            cancel
+                .run_until_cancelled(adapter.ask(&request))
+                .await
+                .unwrap_or(Err(LlmError::Cancelled))
+        })
     }
 }
 
@@ -102,11 +113,16 @@ struct Adapter {
 
 impl Adapter {
     async fn ask(&self, request: &Request) -> Result<Reply, LlmError> {
-        let key = self.config.api_key_env.as_ref().map(|it| Key::read(it, &self.env)).transpose()?;
+        let key =
+            self.config.api_key_env.as_ref().map(|it| Key::read(it, &self.env)).transpose()?;
         let body = wire::body(request, &self.config);
         let response = self.http.send(body, key.as_ref()).await?;
         let answer = self.http.read(response, key).await?;
-        if answer.status.is_success() { wire::reply(&answer, request) } else { Err(answer.refusal()) }
+        if answer.status.is_success() {
+            wire::reply(&answer, request)
+        } else {
+            Err(answer.refusal())
+        }
     }
 }
 
@@ -141,8 +157,13 @@ struct Extra(Map<String, Value>);
 impl<'de> Deserialize<'de> for Extra {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let fields = Map::deserialize(from)?;
-        match fields.keys().find(|it| matches!(it.as_str(), "model" | "messages" | "tools" | "stream")) {
-            Some(name) => Err(D::Error::custom(format!("`{name}` is made by the adapter and cannot be set here"))),
+        match fields
+            .keys()
+            .find(|it| matches!(it.as_str(), "model" | "messages" | "tools" | "stream"))
+        {
+            Some(name) => Err(D::Error::custom(format!(
+                "`body.{name}` is made by the adapter and cannot be set"
+            ))),
             None => Ok(Self(fields)),
         }
     }

@@ -13,6 +13,8 @@
 //! - Every registration has an owner and is undone with it: a tool, a section of the prompt, a listener, a process.
 //! - Only `cli` prints to stdout.
 
+use crate::cordis::{Builtins, hmr, plugin};
+
 pub mod env;
 
 pub mod session;
@@ -36,3 +38,20 @@ pub mod approval;
 pub mod persistence;
 
 pub mod cli;
+
+/// The plugins that are compiled in, by the names that entries use.
+pub fn builtins() -> Builtins {
+    Builtins::new()
+        .with("session", plugin(session::apply))
+        .with("persistence", plugin(persistence::apply))
+        .with("prompt", plugin(prompt::apply))
+        .with("llm-fake", plugin(llm_fake::apply))
+        .with("llm-openai", plugin(llm_openai::apply))
+        .with("tools", plugin(tools::apply))
+        .with("shell-local", plugin(shell_local::apply))
+        .with("tool-bash", plugin(tool_bash::apply))
+        .with("approval", plugin(approval::apply).guard())
+        .with("agent-loop", plugin(agent_loop::apply))
+        .with("cli", plugin(cli::apply))
+        .with("hmr", plugin(hmr::apply))
+}

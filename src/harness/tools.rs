@@ -1,12 +1,12 @@
 //! Tools: the table of what the model may call, and the one pipeline that every call goes through.
 //!
 //! Provides `tools`. Raises `tools/pre-execute`, `tools/post-execute` and `tools/changed`.
-//! Full-size counterpart: `packages/core/tools` of DeepSeek Harness.
+//! Full-size counterpart: the core tools package.
 //! Watch for: whatever goes wrong becomes a result that the model can read, never an error for the loop; and a call
 //! runs only if the question "may it?" went through every listener and came out at the other end.
 
 mod arguments;
-mod pipeline;
+pub(crate) mod pipeline;
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -84,9 +84,12 @@ pub struct Tool {
     /// JSON Schema of the arguments; a call that does not fit never reaches the body.
     pub parameters: Value,
     fits: OnceCell<Result<Validator, String>>,
-    check: Box<dyn Fn(&Map<String, Value>) -> Result<(), String>>,
-    run: Box<dyn Fn(Rc<Call>) -> LocalBoxFuture<'static, Result<ToolResult, BoxError>>>,
+    check: Box<Check>,
+    run: Box<Run>,
 }
+
+type Check = dyn Fn(&Map<String, Value>) -> Result<(), String>;
+type Run = dyn Fn(Rc<Call>) -> LocalBoxFuture<'static, Result<ToolResult, BoxError>>;
 
 impl Tool {
     /// A tool with a body. An `Err` of the body becomes a result with `is_error`; so does a panic.

@@ -1,6 +1,7 @@
 //! Turns and steps: what the loop logs, sends and closes.
 
 mod cancel;
+pub(crate) mod composed;
 mod header;
 mod ready;
 pub(crate) mod rig;

@@ -8,6 +8,7 @@ mod llm_fake;
 mod llm_openai;
 mod persistence;
 mod prompt;
+mod server;
 mod session;
 mod shell;
 mod support;

@@ -13,7 +13,7 @@ use crate::{
     harness::{
         llm::{LlmError, Reply, Request},
         session::message::Header,
-        tools::until_cancelled,
+        tools::pipeline::until_cancelled,
     },
 };
 
@@ -37,7 +37,7 @@ impl AgentLoop {
     /// Invariant: what is sent equals the newest header in the log and the messages derived from the log.
     async fn request(&self, turn: &mut Turn) -> Result<Rc<Request>, Failure> {
         let config = RequestConfig { model: self.llm.model(), system: self.prompt.render() };
-        let (session, number, step) = (turn.session.clone(), turn.turn, turn.step);
+        let (session, number, step) = (turn.session.clone(), turn.number, turn.step);
         let draft = Rc::new(RequestDraft { session, turn: number, step, config });
         let innermost = async |draft: Rc<RequestDraft>| Ok(draft.config.clone());
         let changed = self.ctx.waterfall::<AgentRequest>(draft, innermost);

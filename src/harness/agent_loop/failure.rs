@@ -6,7 +6,7 @@ use crate::{
     cordis::BoxError,
     harness::{
         llm::LlmError,
-        session::{SessionError, event::TurnError},
+        session::{error::SessionError, event::TurnError},
     },
 };
 

@@ -12,7 +12,8 @@ use super::{TurnOutcome, failure::Failure};
 use crate::harness::{
     llm::{Reply, Request},
     session::{
-        Session, SessionError,
+        Session,
+        error::SessionError,
         event::{EventBody, FORMAT, Reason, TurnError},
         message::{Header, Message, ToolCallRequest},
     },
@@ -22,7 +23,7 @@ use crate::harness::{
 /// A turn that is open in the log.
 pub(super) struct Turn {
     pub(super) session: Rc<Session>,
-    pub(super) turn: u32,
+    pub(super) number: u32,
     pub(super) step: u32,
     /// What everything in this turn waits for: pulled by the caller's token, and when the loop is unloaded.
     pub(super) stop: CancellationToken,
@@ -51,7 +52,7 @@ impl Turn {
         running.send_modify(|count| *count += 1);
         Ok(Turn {
             session: session.clone(),
-            turn,
+            number: turn,
             step: 0,
             stop: cancel.child_token(),
             cancel,
@@ -67,7 +68,7 @@ impl Turn {
     }
 
     pub(super) fn begin_step(&mut self, step: u32) -> Result<(), SessionError> {
-        self.session.append(EventBody::StepStart { turn: self.turn, step })?;
+        self.session.append(EventBody::StepStart { turn: self.number, step })?;
         (self.step, self.is_step_open) = (step, true);
         Ok(())
     }
@@ -75,7 +76,7 @@ impl Turn {
     pub(super) fn user_says(&self, text: &str) -> Result<(), SessionError> {
         let message = Message::user(text);
         self.session.append(EventBody::UserMessage {
-            turn: self.turn,
+            turn: self.number,
             step: self.step,
             message,
         })?;
@@ -87,7 +88,7 @@ impl Turn {
         if let Some(logged) = self.session.header().filter(|logged| *logged == header) {
             return Ok(logged);
         }
-        let (turn, step) = (self.turn, self.step);
+        let (turn, step) = (self.number, self.step);
         self.session.append(EventBody::RequestHeader { turn, step, header: header.clone() })?;
         Ok(header)
     }
@@ -103,7 +104,7 @@ impl Turn {
         request.settle_ids(&mut message.tool_calls);
         let (text, calls) = (message.content.clone(), message.tool_calls.clone());
         self.session.append(EventBody::AssistantMessage {
-            turn: self.turn,
+            turn: self.number,
             step: self.step,
             message: Rc::new(message),
             usage,
@@ -125,7 +126,7 @@ impl Turn {
         let Some(call) = self.unanswered.front().cloned() else { return Ok(None) };
         if !self.is_announced {
             self.session.append(EventBody::ToolCall {
-                turn: self.turn,
+                turn: self.number,
                 step: self.step,
                 call_id: call.id.clone(),
                 name: call.function.name.clone(),
@@ -137,11 +138,11 @@ impl Turn {
     }
 
     /// Writes the result of the call that [`Turn::next_call`] gave.
-    pub(super) fn answer(&mut self, result: ToolResult) -> Result<(), SessionError> {
+    pub(super) fn answer(&mut self, result: &ToolResult) -> Result<(), SessionError> {
         let call = self.unanswered.front().expect("only an open call is answered");
         let (id, name) = (call.id.clone(), call.function.name.clone());
         self.session.append(EventBody::ToolResult {
-            turn: self.turn,
+            turn: self.number,
             step: self.step,
             message: Message::tool(&id, &result.content),
             call_id: id,
@@ -156,7 +157,7 @@ impl Turn {
     }
 
     pub(super) fn end_step(&mut self) -> Result<(), SessionError> {
-        self.session.append(EventBody::StepEnd { turn: self.turn, step: self.step })?;
+        self.session.append(EventBody::StepEnd { turn: self.number, step: self.step })?;
         self.is_step_open = false;
         Ok(())
     }
@@ -194,12 +195,12 @@ impl Turn {
     fn close_log(&mut self, reason: Reason, error: Option<TurnError>) -> Result<(), SessionError> {
         self.is_open = false;
         while self.next_call()?.is_some() {
-            self.answer(ToolResult::aborted())?;
+            self.answer(&ToolResult::aborted())?;
         }
         if self.is_step_open {
             self.end_step()?;
         }
-        self.session.append(EventBody::TurnEnd { turn: self.turn, reason, error })?;
+        self.session.append(EventBody::TurnEnd { turn: self.number, reason, error })?;
         Ok(())
     }
 }

@@ -10,47 +10,45 @@ use std::{
 
 use super::Guarded;
 use crate::{
-    cordis::{
-        BoxError, Context, Error, Svc,
-        loader::{Applied, Notice},
-    },
+    cordis::{Applied, Context, Error, Notice, Svc},
     harness::tools::{Tools, ToolsChanged},
 };
 
 /// Keeps an eye on the table of tools for as long as the plugin lives.
-pub(super) fn watch(ctx: &Context, guarded: &Rc<Guarded>, tools: &Svc<Tools>) -> Result<(), Error> {
+pub(super) fn watch(ctx: &Context, guarded: &Rc<Guarded>, tools: Svc<Tools>) -> Result<(), Error> {
     if guarded.0.is_empty() {
         return Ok(());
     }
-    let open =
-        Rc::new(Open { guarded: guarded.clone(), tools: tools.clone(), told: RefCell::default() });
-    let (changed, applied) = (open.clone(), open.clone());
-    ctx.on::<ToolsChanged, _>(move |ctx, _| {
-        tell_soon(ctx, changed.clone()).map_err(BoxError::from)
-    })?;
-    ctx.on::<Applied, _>(move |ctx, _| applied.tell_idle_names(ctx))?;
-    tell_soon(ctx, open)
-}
-
-/// A plugin registers its tools in one go; waiting a moment makes one line of them.
-fn tell_soon(ctx: &Context, open: Rc<Open>) -> Result<(), Error> {
-    ctx.spawn("tools that run unasked", async move |ctx: Context| {
-        tokio::task::yield_now().await;
-        open.tell_new_ones(&ctx);
-    })?;
+    let coverage = Rc::new(Coverage { guarded: guarded.clone(), tools, told: RefCell::default() });
+    let (on_tools, on_applied) = (coverage.clone(), coverage.clone());
+    ctx.on(move |ctx, _: &ToolsChanged| on_tools.tell_soon(ctx))?;
+    // By now every entry is at rest, so a name without a tool is no matter of order.
+    ctx.on(move |ctx, _: &Applied| on_applied.tell_idle_names(ctx))?;
+    coverage.tell_soon(ctx);
     Ok(())
 }
 
-struct Open {
+struct Coverage {
     guarded: Rc<Guarded>,
     tools: Svc<Tools>,
     told: RefCell<BTreeSet<String>>,
 }
 
-impl Open {
-    fn tell_new_ones(&self, ctx: &Context) {
-        let open: BTreeSet<String> =
-            self.tools.names().into_iter().filter(|name| !self.guarded.covers(name)).collect();
+impl Coverage {
+    /// A plugin registers its tools in one go; waiting a moment makes one line of them.
+    fn tell_soon(self: &Rc<Self>, ctx: &Context) {
+        let coverage = self.clone();
+        let tell = async move |ctx: Context| {
+            tokio::task::yield_now().await;
+            coverage.tell_open_tools(&ctx);
+        };
+        // A plugin that is being unloaded has nothing to say any more.
+        ctx.spawn("coverage", tell).ok();
+    }
+
+    fn tell_open_tools(&self, ctx: &Context) {
+        let names = self.tools.names().into_iter();
+        let open: BTreeSet<String> = names.filter(|name| !self.guarded.covers(name)).collect();
         let told = self.told.replace(open.clone());
         let mut families: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
         for name in open.difference(&told) {

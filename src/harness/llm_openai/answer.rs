@@ -31,7 +31,11 @@ impl Answer {
     pub(super) fn refusal(&self) -> LlmError {
         match &self.location {
             Some(target) if self.status.is_redirection() => {
-                let advice = format!("it redirects to {}, which is not followed; write {} as `baseUrl`", shown(target), base_of(target));
+                let advice = format!(
+                    "it redirects to {}, which is not followed; write {} as `baseUrl`",
+                    shown(target),
+                    base_of(target)
+                );
                 self.status_error(self.status, &advice)
             }
             _ => match mend::parse(&self.text) {
@@ -45,15 +49,22 @@ impl Answer {
     pub(super) fn error_in(&self, body: &Value) -> LlmError {
         let body = body.get(0).unwrap_or(body);
         let code = &body["error"]["code"];
-        let stated = code.as_u64().or_else(|| code.as_str()?.parse().ok()).and_then(|it| u16::try_from(it).ok());
-        let stated = stated.and_then(|it| StatusCode::from_u16(it).ok()).filter(|it| it.as_u16() >= 400);
+        let stated = code
+            .as_u64()
+            .or_else(|| code.as_str()?.parse().ok())
+            .and_then(|it| u16::try_from(it).ok());
+        let stated =
+            stated.and_then(|it| StatusCode::from_u16(it).ok()).filter(|it| it.as_u16() >= 400);
         let status = stated.filter(|_| self.status.is_success()).unwrap_or(self.status);
         let said = said(body);
-        let kind = [&body["error"]["code"], &body["error"]["type"]].map(|it| it.as_str().unwrap_or_default());
+        let kind = [&body["error"]["code"], &body["error"]["type"]]
+            .map(|it| it.as_str().unwrap_or_default());
         let (status, message) = (status.as_u16(), self.line(status, &said));
         if status == 402 || kind.contains(&"insufficient_quota") {
             LlmError::Quota { status, message }
-        } else if kind.contains(&"context_length_exceeded") || (matches!(status, 200 | 400 | 413 | 422) && is_about_length(&said)) {
+        } else if kind.contains(&"context_length_exceeded")
+            || (matches!(status, 200 | 400 | 413 | 422) && is_about_length(&said))
+        {
             LlmError::ContextLength { status, message }
         } else {
             LlmError::Status { status, message }
@@ -62,7 +73,8 @@ impl Answer {
 
     /// The error that an answer with success and without a reply is.
     pub(super) fn bad(&self, problem: &str) -> LlmError {
-        LlmError::BadReply(format!("POST {}: {problem}: {}", self.address, self.quote(&in_words(&self.text))))
+        let (problem, text) = (self.quote(problem), self.quote(&in_words(&self.text)));
+        LlmError::BadReply(format!("POST {}: {problem}: {text}", self.address))
     }
 
     /// The error for a status and some words about it.
@@ -73,20 +85,32 @@ impl Answer {
     fn line(&self, status: StatusCode, words: &str) -> String {
         let reason = status.canonical_reason().map(|it| format!(" {it}")).unwrap_or_default();
         let colon = if words.is_empty() { "" } else { ": " };
-        format!("POST {}: {}{reason}{colon}{}{}", self.address, status.as_u16(), self.quote(words), self.hint(status))
+        format!(
+            "POST {}: {}{reason}{colon}{}{}",
+            self.address,
+            status.as_u16(),
+            self.quote(words),
+            self.hint(status)
+        )
     }
 
     fn hint(&self, status: StatusCode) -> &'static str {
         match status {
             _ if self.address.contains("/v1/v1/") => " (`baseUrl` has /v1 twice)",
-            StatusCode::NOT_FOUND => " (is `baseUrl` right? /chat/completions is appended to it, often after /v1)",
+            StatusCode::NOT_FOUND => {
+                " (is `baseUrl` right? /chat/completions is appended to it, often after /v1)"
+            }
             _ => "",
         }
     }
 
     fn quote(&self, text: &str) -> String {
         let masked = self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.mask(text));
-        let line = masked.split(|it: char| it.is_whitespace() || it.is_control()).filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
+        let line = masked
+            .split(|it: char| it.is_whitespace() || it.is_control())
+            .filter(|it| !it.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ");
         match line.char_indices().nth(LONGEST_QUOTE) {
             Some(_) => line.chars().take(LONGEST_QUOTE - 1).chain(['…']).collect(),
             None => line,
@@ -97,7 +121,8 @@ impl Answer {
 /// What the error of a body says, whatever shape it has.
 fn said(body: &Value) -> String {
     let error = &body["error"];
-    let places = [&error["message"], error, &body["message"], &body["detail"], &body["detail"][0]["msg"]];
+    let places =
+        [&error["message"], error, &body["message"], &body["detail"], &body["detail"][0]["msg"]];
     let words = places.into_iter().find_map(|it| it.as_str().filter(|it| !it.is_empty()));
     words.map_or_else(|| body.to_string(), str::to_owned)
 }
@@ -118,5 +143,14 @@ fn in_words(text: &str) -> String {
 
 fn is_about_length(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
-    ["context length", "context_length", "context window", "context size", "prompt is too long", "too many tokens"].iter().any(|it| said.contains(it))
+    [
+        "context length",
+        "context_length",
+        "context window",
+        "context size",
+        "prompt is too long",
+        "too many tokens",
+    ]
+    .iter()
+    .any(|it| said.contains(it))
 }

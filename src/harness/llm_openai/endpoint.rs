@@ -13,21 +13,24 @@ const PATH: &str = "/chat/completions";
 /// Where requests go. Parsed with the configuration, so that a bad address is refused before anything is unmounted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Endpoint(Url);
+pub(super) struct Endpoint(Url);
 
 impl TryFrom<String> for Endpoint {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
         if !["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)) {
-            return Err("an address begins with http:// or https://".into());
+            return Err("`baseUrl` begins with http:// or https://".into());
         }
         if text.contains(char::is_whitespace) {
-            return Err("an address has no blanks in it".into());
+            return Err("`baseUrl` has no blanks in it".into());
         }
-        let mut url = Url::parse(&text).map_err(|err| format!("not an address: {err}"))?;
+        let mut url = Url::parse(&text).map_err(|err| format!("`baseUrl` is no address: {err}"))?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("a name or password does not belong in an address; `apiKeyEnv` names the variable of a key".into());
+            return Err(
+                "`baseUrl` holds a name or password; keep it in a variable that `apiKeyEnv` names"
+                    .into(),
+            );
         }
         url.set_fragment(None);
         let path = url.path().trim_end_matches('/').to_owned();
@@ -87,7 +90,9 @@ pub(super) fn shown(url: &Url) -> String {
 
 /// What to write as `baseUrl` to reach this address.
 pub(super) fn base_of(url: &Url) -> String {
-    let whole = shown(url);
+    let mut base = url.clone();
+    base.set_query(None);
+    let whole = shown(&base);
     whole.strip_suffix(PATH).unwrap_or(&whole).to_owned()
 }
 
@@ -118,14 +123,30 @@ mod tests {
 
     #[test]
     fn h_101_a_query_stays_at_the_end() {
-        assert_eq!(asked("https://host/v1?api-version=2"), "https://host/v1/chat/completions?api-version=2");
-        assert_eq!(asked("https://host/v1/?a=/x/&b#top"), "https://host/v1/chat/completions?a=/x/&b");
-        assert_eq!(asked("https://host/v1/chat/completions?a=1"), "https://host/v1/chat/completions?a=1");
+        assert_eq!(
+            asked("https://host/v1?api-version=2"),
+            "https://host/v1/chat/completions?api-version=2"
+        );
+        assert_eq!(
+            asked("https://host/v1/?a=/x/&b#top"),
+            "https://host/v1/chat/completions?a=/x/&b"
+        );
+        assert_eq!(
+            asked("https://host/v1/chat/completions?a=1"),
+            "https://host/v1/chat/completions?a=1"
+        );
     }
 
     #[test]
     fn an_address_without_a_scheme_or_with_a_blank_or_a_password_is_refused() {
-        for base in ["host/v1", "localhost:11434/v1", "ftp://host", "https://host/v 1", "https://", "https://me:pw@host"] {
+        for base in [
+            "host/v1",
+            "localhost:11434/v1",
+            "ftp://host",
+            "https://host/v 1",
+            "https://",
+            "https://me:pw@host",
+        ] {
             let refusal = Endpoint::try_from(base.to_owned()).expect_err(base);
             assert!(!refusal.contains("pw@"), "{refusal}");
         }
@@ -133,7 +154,8 @@ mod tests {
 
     #[test]
     fn what_is_shown_has_no_value_of_the_query() {
-        let endpoint = Endpoint::try_from("https://host:8443/v1?key=geheim&v=2".to_owned()).unwrap();
+        let endpoint =
+            Endpoint::try_from("https://host:8443/v1?key=geheim&v=2".to_owned()).unwrap();
 
         assert_eq!(endpoint.shown(), "https://host:8443/v1/chat/completions?key=***&v=***");
     }

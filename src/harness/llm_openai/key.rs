@@ -8,14 +8,22 @@ use crate::harness::{env::Env, llm::LlmError};
 /// Name of an environment variable. Whoever writes the key itself here learns it without seeing it repeated.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
-pub struct VariableName(String);
+pub(super) struct VariableName(String);
 
 impl TryFrom<String> for VariableName {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        let is_name = !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_') && !text.starts_with(|it: char| it.is_ascii_digit());
-        if is_name { Ok(Self(text)) } else { Err("the name of an environment variable goes here (letters, digits and _), not the key itself") }
+        let is_name = !text.is_empty()
+            && text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
+            && !text.starts_with(|it: char| it.is_ascii_digit());
+        if is_name {
+            Ok(Self(text))
+        } else {
+            Err(
+                "`apiKeyEnv` is the name of an environment variable (letters, digits, _), not the key",
+            )
+        }
     }
 }
 
@@ -30,14 +38,19 @@ impl Key {
         let value = env.get(variable).unwrap_or_default();
         match value.trim() {
             "" => Err(LlmError::MissingKey(variable.clone())),
-            key if key.chars().all(|it| it.is_ascii() && !it.is_ascii_control()) => Ok(Self(key.to_owned())),
-            _ => Err(LlmError::Setup(format!("the key in {variable} has characters that no key has; was it copied whole?"))),
+            key if key.chars().all(|it| it.is_ascii() && !it.is_ascii_control()) => {
+                Ok(Self(key.to_owned()))
+            }
+            _ => Err(LlmError::Setup(format!(
+                "the key in {variable} has characters that no key has; was it copied whole?"
+            ))),
         }
     }
 
     /// The header, marked so that no log of the client prints it.
     pub(super) fn header(&self) -> HeaderValue {
-        let mut header = HeaderValue::from_str(&format!("Bearer {}", self.0)).expect("a key is printable ASCII");
+        let mut header =
+            HeaderValue::from_str(&format!("Bearer {}", self.0)).expect("a key is printable ASCII");
         header.set_sensitive(true);
         header
     }

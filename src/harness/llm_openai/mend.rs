@@ -12,7 +12,13 @@ fn mend(text: &str) -> String {
     let mut mended = String::with_capacity(text.len());
     let mut rest = text;
     let mut in_string = false;
-    while let Some(at) = rest.find(|it: char| if in_string { matches!(it, '"' | '\\') } else { it == '"' || it == '-' || it.is_ascii_digit() }) {
+    while let Some(at) = rest.find(|it: char| {
+        if in_string {
+            matches!(it, '"' | '\\')
+        } else {
+            it == '"' || it == '-' || it.is_ascii_digit()
+        }
+    }) {
         let (before, piece) = rest.split_at(at);
         mended.push_str(before);
         let taken = match piece.as_bytes()[0] {
@@ -46,11 +52,15 @@ fn escape(piece: &str, mended: &mut String) -> usize {
 
 /// The code unit of an escape like `\u12ab` at the beginning of this text.
 fn unit(text: &str) -> Option<u16> {
-    text.strip_prefix("\\u").and_then(|it| it.get(..4)).and_then(|it| u16::from_str_radix(it, 16).ok())
+    text.strip_prefix("\\u")
+        .and_then(|it| it.get(..4))
+        .and_then(|it| u16::from_str_radix(it, 16).ok())
 }
 
 fn number(piece: &str, mended: &mut String) -> usize {
-    let taken = piece.find(|it: char| !matches!(it, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(piece.len());
+    let taken = piece
+        .find(|it: char| !matches!(it, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'))
+        .unwrap_or(piece.len());
     let is_endless = piece[..taken].parse::<f64>().is_ok_and(f64::is_infinite);
     mended.push_str(if is_endless { "null" } else { &piece[..taken] });
     taken
@@ -65,16 +75,23 @@ mod tests {
 
     #[test]
     fn half_a_surrogate_pair_becomes_the_replacement_character() {
-        let odd = r#"{"a":"x\ud83dy","b":"\udc00","c":"\ud83d\ud83d\ude00","d":"\\ud83d","e":"\ud83d"}"#;
+        let odd =
+            r#"{"a":"x\ud83dy","b":"\udc00","c":"\ud83d\ud83d\ude00","d":"\\ud83d","e":"\ud83d"}"#;
 
         let value = parse(odd).unwrap();
 
-        assert_eq!(value, json!({"a": "x\u{fffd}y", "b": "\u{fffd}", "c": "\u{fffd}😀", "d": "\\ud83d", "e": "\u{fffd}"}));
+        assert_eq!(
+            value,
+            json!({"a": "x\u{fffd}y", "b": "\u{fffd}", "c": "\u{fffd}😀", "d": "\\ud83d", "e": "\u{fffd}"})
+        );
     }
 
     #[test]
     fn a_number_beyond_a_double_becomes_null() {
-        assert_eq!(parse(r#"{"a":1e999,"b":[-1e999,2],"c":"1e999"}"#).unwrap(), json!({"a": null, "b": [null, 2], "c": "1e999"}));
+        assert_eq!(
+            parse(r#"{"a":1e999,"b":[-1e999,2],"c":"1e999"}"#).unwrap(),
+            json!({"a": null, "b": [null, 2], "c": "1e999"})
+        );
     }
 
     proptest! {

@@ -13,7 +13,9 @@ use crate::harness::{env::Env, llm::LlmError};
 
 /// The proxy for this endpoint, if there is one.
 pub(super) fn choose(endpoint: &Endpoint, env: &Env) -> Result<Option<Url>, LlmError> {
-    if endpoint.is_local() || is_excluded(endpoint, &first(env, &["NO_PROXY", "no_proxy"]).unwrap_or_default().1) {
+    if endpoint.is_local()
+        || is_excluded(endpoint, &first(env, &["NO_PROXY", "no_proxy"]).unwrap_or_default().1)
+    {
         return Ok(None);
     }
     let named = match endpoint.url().scheme() {
@@ -24,7 +26,9 @@ pub(super) fn choose(endpoint: &Endpoint, env: &Env) -> Result<Option<Url>, LlmE
 }
 
 fn first(env: &Env, names: &[&'static str]) -> Option<(&'static str, String)> {
-    names.iter().find_map(|name| env.get(name).filter(|it| !it.trim().is_empty()).map(|it| (*name, it)))
+    names
+        .iter()
+        .find_map(|name| env.get(name).filter(|it| !it.trim().is_empty()).map(|it| (*name, it)))
 }
 
 fn parse(variable: &str, value: &str) -> Result<Url, LlmError> {
@@ -32,13 +36,21 @@ fn parse(variable: &str, value: &str) -> Result<Url, LlmError> {
     let whole = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
     match Url::parse(&whole) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
-        Ok(url) => Err(LlmError::Setup(format!("{variable} names a proxy of kind {}; only http and https are known", url.scheme()))),
-        Err(err) => Err(LlmError::Setup(format!("{variable} is not the address of a proxy: {err}"))),
+        Ok(url) => Err(LlmError::Setup(format!(
+            "{variable} names a proxy of kind {}; only http and https are known",
+            url.scheme()
+        ))),
+        Err(err) => {
+            Err(LlmError::Setup(format!("{variable} is not the address of a proxy: {err}")))
+        }
     }
 }
 
 fn is_excluded(endpoint: &Endpoint, list: &str) -> bool {
-    list.split([',', ' ']).map(str::trim).filter(|it| !it.is_empty()).any(|entry| excludes(entry, endpoint))
+    list.split([',', ' '])
+        .map(str::trim)
+        .filter(|it| !it.is_empty())
+        .any(|entry| excludes(entry, endpoint))
 }
 
 fn excludes(entry: &str, endpoint: &Endpoint) -> bool {
@@ -59,10 +71,16 @@ fn excludes(entry: &str, endpoint: &Endpoint) -> bool {
 /// `host:port`, but not the colons of an IPv6 address without brackets.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     let (host, port) = match entry.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port.parse().ok()),
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+            (host, port.parse().ok())
+        }
         _ => (entry, None),
     };
-    if port.is_none() { (entry.trim_matches(['[', ']']), None) } else { (host.trim_matches(['[', ']']), port) }
+    if port.is_none() {
+        (entry.trim_matches(['[', ']']), None)
+    } else {
+        (host.trim_matches(['[', ']']), port)
+    }
 }
 
 /// `range` is an address, or an address and the number of leading bits that count.
@@ -92,14 +110,22 @@ mod tests {
 
         assert_eq!(chosen("http://model.test", &vars).as_deref(), Some("http://one:1/"));
         assert_eq!(chosen("https://model.test", &vars).as_deref(), Some("http://two:2/"));
-        assert_eq!(chosen("https://model.test", &[("all_proxy", "three:3"), ("HTTPS_PROXY", "")]).as_deref(), Some("http://three:3/"));
+        assert_eq!(
+            chosen("https://model.test", &[("all_proxy", "three:3"), ("HTTPS_PROXY", "")])
+                .as_deref(),
+            Some("http://three:3/")
+        );
         assert_eq!(chosen("https://model.test", &[]), None);
     }
 
     #[test]
     fn a_37_this_machine_is_never_reached_through_a_proxy() {
         for host in ["localhost", "127.0.0.1", "127.3.4.5", "[::1]"] {
-            assert_eq!(chosen(&format!("http://{host}:8080/v1"), &[("ALL_PROXY", "http://one:1")]), None, "{host}");
+            assert_eq!(
+                chosen(&format!("http://{host}:8080/v1"), &[("ALL_PROXY", "http://one:1")]),
+                None,
+                "{host}"
+            );
         }
     }
 
@@ -126,7 +152,11 @@ mod tests {
             ("model.test", "", false),
         ] {
             let vars = [("HTTPS_PROXY", "http://one:1"), ("NO_PROXY", list)];
-            assert_eq!(chosen(&format!("https://{host}/v1"), &vars).is_none(), direct, "{host} with {list}");
+            assert_eq!(
+                chosen(&format!("https://{host}/v1"), &vars).is_none(),
+                direct,
+                "{host} with {list}"
+            );
         }
     }
 
@@ -134,8 +164,13 @@ mod tests {
     fn a_37_a_proxy_of_an_unknown_kind_is_refused_by_name_and_its_password_is_not_shown() {
         let endpoint = Endpoint::try_from("https://model.test".to_owned()).unwrap();
 
-        let refusal = choose(&endpoint, &Env::fixed([("ALL_PROXY", "socks5h://me:geheim@one:1")])).unwrap_err().to_string();
+        let refusal = choose(&endpoint, &Env::fixed([("ALL_PROXY", "socks5h://me:geheim@one:1")]))
+            .unwrap_err()
+            .to_string();
 
-        assert_eq!(refusal, "ALL_PROXY names a proxy of kind socks5h; only http and https are known");
+        assert_eq!(
+            refusal,
+            "ALL_PROXY names a proxy of kind socks5h; only http and https are known"
+        );
     }
 }

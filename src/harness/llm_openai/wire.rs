@@ -27,8 +27,10 @@ struct Body<'a> {
 
 /// The request as JSON.
 pub(super) fn body(request: &Request, config: &Config) -> Vec<u8> {
-    let system = request.header.system.as_deref().map(|text| Message::System { content: text.into() });
-    let messages = system.into_iter().chain(request.messages.iter().map(|it| wire_copy(it, config))).collect();
+    let system =
+        request.header.system.as_deref().map(|text| Message::System { content: text.into() });
+    let messages =
+        system.into_iter().chain(request.messages.iter().map(|it| wire_copy(it, config))).collect();
     let limit = config.max_tokens.map(|it| (config.max_tokens_field.clone(), it.get().into()));
     let more = config.body.0.clone().into_iter().chain(limit).collect();
     let body = Body { model: &request.header.model, messages, tools: &request.header.tools, more };
@@ -38,29 +40,39 @@ pub(super) fn body(request: &Request, config: &Config) -> Vec<u8> {
 /// A message as strict servers take it: no empty tool text, no missing content, arguments that parse.
 fn wire_copy(message: &Message, config: &Config) -> Message {
     match message {
-        Message::Tool { tool_call_id, content } if content.is_empty() => Message::tool(tool_call_id, "(no output)"),
-        Message::Assistant(it) => Message::Assistant(Rc::new(assistant_copy(AssistantMessage::clone(it), config))),
+        Message::Tool { tool_call_id, content } if content.is_empty() => {
+            Message::tool(tool_call_id, "(no output)")
+        }
+        Message::Assistant(it) => {
+            Message::Assistant(Rc::new(assistant_copy(AssistantMessage::clone(it), config)))
+        }
         other => other.clone(),
     }
 }
 
 fn assistant_copy(mut message: AssistantMessage, config: &Config) -> AssistantMessage {
     let calls = !message.tool_calls.is_empty();
-    let empty = if calls && config.empty_content == EmptyContent::Null { None } else { Some(String::new()) };
+    let empty = if calls && config.empty_content == EmptyContent::Null {
+        None
+    } else {
+        Some(String::new())
+    };
     message.content = message.content.filter(|it| !it.is_empty()).or(empty);
     for call in &mut message.tool_calls {
         let text = &mut call.function.arguments;
-        if !text.trim_start().starts_with('{') || serde_json::from_str::<IgnoredAny>(text).is_err() {
+        if !text.trim_start().starts_with('{') || serde_json::from_str::<IgnoredAny>(text).is_err()
+        {
             "{}".clone_into(text);
         }
     }
     match config.reasoning {
-        Reasoning::Auto => {}
         Reasoning::Send if calls => drop(message.reasoning_content.get_or_insert_default()),
-        Reasoning::Send => {}
+        Reasoning::Auto | Reasoning::Send => {}
         Reasoning::Drop => {
             message.reasoning_content = None;
-            message.other.retain(|name, _| !matches!(name.as_str(), "reasoning" | "reasoning_details"));
+            message
+                .other
+                .retain(|name, _| !matches!(name.as_str(), "reasoning" | "reasoning_details"));
         }
     }
     message
@@ -75,19 +87,27 @@ pub(super) fn reply(answer: &Answer, request: &Request) -> Result<Reply, LlmErro
         }
     }
     let choice = body.pointer_mut("/choices/0").map(Value::take).unwrap_or_default();
-    let Value::Object(message) = &choice["message"] else { return Err(answer.bad("no message in the reply")) };
-    let mut message = read(message.clone()).map_err(|err| answer.bad(&format!("the message in the reply is damaged ({err})")))?;
+    let Value::Object(message) = &choice["message"] else {
+        return Err(answer.bad("no message in the reply"));
+    };
+    let mut message = read(message.clone())
+        .map_err(|err| answer.bad(&format!("the message in the reply is damaged ({err})")))?;
     let finish_reason = choice["finish_reason"].as_str().filter(|it| !it.is_empty());
     if matches!(finish_reason, Some("error" | "insufficient_system_resource")) {
-        return Err(answer.status_error(answer.status, &format!("the reply was broken off ({})", finish_reason.unwrap_or_default())));
+        return Err(answer.status_error(
+            answer.status,
+            &format!("the reply was broken off ({})", finish_reason.unwrap_or_default()),
+        ));
     }
     let is_cut = matches!(finish_reason, Some("length" | "max_tokens" | "content_filter"));
-    let is_silent = message.content.as_deref().unwrap_or_default().trim().is_empty() && message.tool_calls.is_empty();
+    let is_silent = message.content.as_deref().unwrap_or_default().trim().is_empty()
+        && message.tool_calls.is_empty();
     if is_silent && !is_cut {
         return Err(LlmError::Empty);
     }
     request.settle_ids(&mut message.tool_calls);
-    let usage = body["usage"].as_object().filter(|it| !it.is_empty()).map(|it| Value::Object(it.clone()));
+    let usage =
+        body["usage"].as_object().filter(|it| !it.is_empty()).map(|it| Value::Object(it.clone()));
     Ok(Reply { message, finish_reason: finish_reason.map(str::to_owned), usage })
 }
 
@@ -97,7 +117,9 @@ fn document(answer: &Answer) -> Result<Value, LlmError> {
     match mend::parse(text) {
         _ if text.is_empty() => Err(LlmError::Empty),
         Ok(document @ Value::Object(_)) => Ok(document),
-        _ if ["data:", "event:", ":"].iter().any(|it| text.starts_with(it)) => Err(answer.bad("a stream of events, which was not asked for")),
+        _ if ["data:", "event:", ":"].iter().any(|it| text.starts_with(it)) => {
+            Err(answer.bad("a stream of events, which was not asked for"))
+        }
         Ok(_) => Err(answer.bad("the reply is JSON, but no object")),
         Err(err) => Err(answer.bad(&format!("the reply is not JSON ({err})"))),
     }
@@ -121,7 +143,9 @@ fn read(mut message: Map<String, Value>) -> Result<AssistantMessage, serde_json:
 fn text_of(value: &Value) -> Value {
     match value {
         Value::String(_) => value.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|it| it["text"].as_str()).collect::<String>().into(),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|it| it["text"].as_str()).collect::<String>().into()
+        }
         _ => Value::Null,
     }
 }

@@ -162,7 +162,8 @@ fn a_turn_whose_caller_is_dropped_is_closed_in_the_log() {
         it.model.calls(&[("a", "slow", "{}"), ("b", "echo", "{}")]);
         let cancel = CancellationToken::new();
 
-        let unfinished = tokio::time::timeout(Duration::from_secs(1), it.try_run("hello", &cancel)).await;
+        let unfinished =
+            tokio::time::timeout(Duration::from_secs(1), it.try_run("hello", &cancel)).await;
 
         assert!(unfinished.is_err());
         assert_answered(&it);
@@ -174,7 +175,7 @@ fn a_turn_whose_caller_is_dropped_is_closed_in_the_log() {
 fn a_loop_that_is_gone_refuses_a_turn() {
     agent(async |it| {
         let old = it.turns();
-        it.agent_loop.dispose().await;
+        it.turns.dispose().await;
 
         let refused = old.run(&it.session, "hello", CancellationToken::new()).await;
 

@@ -4,42 +4,55 @@
 //! that the test did not take fails it too.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::runtime::Builder;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use nano_cordis::cordis::{
-    BoxError, Context, Emit, LocalBoxFuture, Mount, NoConfig, PluginDef, Service, Svc, Undo, plugin,
+    BoxError, Context, Emit, Mount, NoConfig, PluginDef, Service, Svc, Undo, plugin,
 };
 use nano_cordis::harness::agent_loop::{self, AgentLoop, RunError, TurnOutcome};
-use nano_cordis::harness::llm::{Delta, Llm, LlmError, Reply, Request};
-use nano_cordis::harness::session::event::{Event, EventBody};
-use nano_cordis::harness::session::message::{AssistantMessage, ToolCallRequest};
-use nano_cordis::harness::session::{self, Session, Sessions};
-use nano_cordis::harness::tools::{self, Call, CallRequest, PostExecute, PreExecute, Tool, ToolResult, Tools};
 use nano_cordis::harness::prompt;
+use nano_cordis::harness::session::event::{Event, EventBody};
+use nano_cordis::harness::session::{self, Session, Sessions};
+use nano_cordis::harness::tools::{
+    self, Call, CallRequest, PostExecute, PreExecute, Tool, ToolResult, Tools,
+};
+
+mod model;
+
+pub(crate) use model::Model;
 
 /// Runs a test with an agent whose only tool is `echo`.
-pub(crate) fn agent(test: impl AsyncFnOnce(Agent)) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .unwrap();
+pub(crate) fn agent(test: impl AsyncFnOnce(&Agent)) {
+    kernel(Builder::new_current_thread().enable_all().start_paused(true), async |root, reports| {
+        let agent = Box::pin(Agent::start(root, reports)).await;
+        test(&agent).await;
+    });
+}
+
+/// Runs a test with a root context, and takes it down in order.
+pub(crate) fn kernel(runtime: &mut Builder, test: impl AsyncFnOnce(Context, Reports)) {
+    let runtime = runtime.build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        let reports: Rc<RefCell<Vec<String>>> = Rc::default();
+        let reports = Reports::default();
         let seen = reports.clone();
         let root = Context::root_with(move |report| seen.borrow_mut().push(report.to_string()));
-        let agent = Box::pin(Agent::start(root, reports.clone())).await;
-        let running = Box::pin(test(agent));
-        tokio::time::timeout(Duration::from_secs(86_400), running).await.expect("something waits for ever");
+        let day = Duration::from_hours(24);
+        let running = Box::pin(test(root.clone(), reports.clone()));
+        tokio::time::timeout(day, running).await.expect("something waits for ever");
+        let end = root.shutdown(day).await;
+        assert_eq!((end.hung, end.failures.len()), (vec![], 0));
         assert_eq!(*reports.borrow(), [""; 0], "reports that the test did not take");
     });
 }
+
+/// What the kernel reported.
+pub(crate) type Reports = Rc<RefCell<Vec<String>>>;
 
 /// What a test works with.
 pub(crate) struct Agent {
@@ -48,8 +61,8 @@ pub(crate) struct Agent {
     pub(crate) model: Model,
     pub(crate) llm: Mount,
     pub(crate) prompt: Mount,
-    pub(crate) agent_loop: Mount,
-    reports: Rc<RefCell<Vec<String>>>,
+    pub(crate) turns: Mount,
+    reports: Reports,
     loops: Slot<AgentLoop>,
     tools: Slot<Tools>,
     sessions: Slot<Sessions>,
@@ -57,17 +70,23 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    async fn start(root: Context, reports: Rc<RefCell<Vec<String>>>) -> Agent {
+    async fn start(root: Context, reports: Reports) -> Agent {
         let model = Model::default();
         mount(&root, "session", &plugin(session::apply), json!({})).await;
         mount(&root, "tools", &plugin(tools::apply), json!({})).await;
-        let prompt = mount(&root, "prompt", &plugin(prompt::apply), json!({ "persona": "Be brief." })).await;
+        let prompt =
+            mount(&root, "prompt", &plugin(prompt::apply), json!({ "persona": "Be brief." })).await;
         let llm = mount(&root, "llm", &model.plugin(), json!({})).await;
-        let agent_loop = mount(&root, "loop", &plugin(agent_loop::apply), json!({ "maxSteps": 5 })).await;
-        let (loops, tools, sessions) = (Slot::fill(&root).await, Slot::<Tools>::fill(&root).await, Slot::<Sessions>::fill(&root).await);
+        let turns =
+            mount(&root, "loop", &plugin(agent_loop::apply), json!({ "maxSteps": 3 })).await;
+        let (loops, tools, sessions) = (
+            Slot::fill(&root).await,
+            Slot::<Tools>::fill(&root).await,
+            Slot::<Sessions>::fill(&root).await,
+        );
         let session = sessions.get().create().unwrap();
         let echo = tools.get().register(echo()).unwrap();
-        Agent { root, session, model, llm, prompt, agent_loop, reports, loops, tools, sessions, echo }
+        Agent { root, session, model, llm, prompt, turns, reports, loops, tools, sessions, echo }
     }
 
     /// The table of tools, in the name of a plugin that outlives the test.
@@ -91,7 +110,11 @@ impl Agent {
     }
 
     /// One turn.
-    pub(crate) async fn try_run(&self, text: &str, cancel: &CancellationToken) -> Result<TurnOutcome, RunError> {
+    pub(crate) async fn try_run(
+        &self,
+        text: &str,
+        cancel: &CancellationToken,
+    ) -> Result<TurnOutcome, RunError> {
         self.turns().run(&self.session, text, cancel.clone()).await
     }
 
@@ -171,7 +194,7 @@ impl Agent {
 
     /// The types of all events so far, with what tells them apart.
     pub(crate) fn log(&self) -> Vec<String> {
-        self.session.events().iter().map(|it| line(it)).collect()
+        log(&self.session)
     }
 
     /// The log from the last `turn/start` on.
@@ -183,11 +206,7 @@ impl Agent {
 
     /// The texts of all results so far.
     pub(crate) fn results(&self) -> Vec<String> {
-        let text = |it: &Rc<Event>| match &it.body {
-            EventBody::ToolResult { message, .. } => Some(message.text().to_owned()),
-            _ => None,
-        };
-        self.session.events().iter().filter_map(text).collect()
+        results(&self.session)
     }
 
     /// Takes the reports that came so far.
@@ -226,11 +245,16 @@ pub(crate) fn request(name: &str, arguments: &str) -> CallRequest {
 
 /// Says what it was given.
 pub(crate) fn echo() -> Tool {
-    tool("echo", async |call| Ok(format!("{}", call.arguments["text"].as_str().unwrap_or_default())))
+    tool("echo", async |call| {
+        Ok(call.arguments.get("text").and_then(Value::as_str).unwrap_or_default().to_owned())
+    })
 }
 
 /// A tool that takes an optional text and a required nothing.
-pub(crate) fn tool(name: &str, run: impl AsyncFn(Rc<Call>) -> Result<String, BoxError> + 'static) -> Tool {
+pub(crate) fn tool(
+    name: &str,
+    run: impl AsyncFn(Rc<Call>) -> Result<String, BoxError> + 'static,
+) -> Tool {
     let parameters = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
     Tool::new(name, "a tool of a test", parameters, run)
 }
@@ -251,117 +275,26 @@ impl<S: Service + ?Sized> Slot<S> {
     }
 
     pub(crate) fn get(&self) -> Svc<S> {
-        self.0.borrow().clone().expect("the service has been there once")
+        self.try_get().expect("the service has been there once")
+    }
+
+    pub(crate) fn try_get(&self) -> Option<Svc<S>> {
+        self.0.borrow().clone()
     }
 }
 
-/// A model that answers from a list and remembers what it was asked.
-#[derive(Clone, Default)]
-pub(crate) struct Model(Rc<Script>);
-
-#[derive(Default)]
-struct Script {
-    answers: RefCell<VecDeque<Answer>>,
-    asked: RefCell<Vec<Rc<Request>>>,
+/// The types of all events of a session, with what tells them apart.
+pub(crate) fn log(session: &Session) -> Vec<String> {
+    session.events().iter().map(|it| line(it)).collect()
 }
 
-enum Answer {
-    Reply(Reply),
-    Pieces(Vec<&'static str>, Reply),
-    Fail(LlmError),
-    Panic,
-    Hang,
-}
-
-impl Model {
-    /// A provider of this model.
-    pub(crate) fn plugin(&self) -> PluginDef {
-        let model = self.clone();
-        plugin(move |ctx: Context, _: NoConfig| {
-            let model: Rc<dyn Llm> = Rc::new(model.clone());
-            async move { ctx.provide::<dyn Llm>(model).map(drop).map_err(BoxError::from) }
-        })
-    }
-
-    /// Next, a text.
-    pub(crate) fn says(&self, text: &str) -> &Self {
-        self.replies(text, &[], Some("stop"))
-    }
-
-    /// Next, calls of tools: id, name, arguments.
-    pub(crate) fn calls(&self, calls: &[(&str, &str, &str)]) -> &Self {
-        self.replies("", calls, Some("tool_calls"))
-    }
-
-    /// Next, a reply that ends for this reason.
-    pub(crate) fn replies(&self, text: &str, calls: &[(&str, &str, &str)], reason: Option<&str>) -> &Self {
-        self.then(Answer::Reply(reply(text, calls, reason)))
-    }
-
-    /// Next, a text in pieces.
-    pub(crate) fn streams(&self, pieces: &[&'static str]) -> &Self {
-        self.then(Answer::Pieces(pieces.to_vec(), reply(&pieces.concat(), &[], Some("stop"))))
-    }
-
-    /// Next, an error.
-    pub(crate) fn fails(&self, error: LlmError) -> &Self {
-        self.then(Answer::Fail(error))
-    }
-
-    /// Next, a panic.
-    pub(crate) fn panics(&self) -> &Self {
-        self.then(Answer::Panic)
-    }
-
-    /// Next, silence for ever.
-    pub(crate) fn hangs(&self) -> &Self {
-        self.then(Answer::Hang)
-    }
-
-    /// What it was asked, in order.
-    pub(crate) fn asked(&self) -> Vec<Rc<Request>> {
-        self.0.asked.borrow().clone()
-    }
-
-    fn then(&self, answer: Answer) -> &Self {
-        self.0.answers.borrow_mut().push_back(answer);
-        self
-    }
-}
-
-impl Llm for Model {
-    fn model(&self) -> String {
-        "fake".to_owned()
-    }
-
-    fn chat(
-        &self,
-        request: Rc<Request>,
-        on_delta: Rc<dyn Fn(Delta)>,
-        _: CancellationToken,
-    ) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
-        self.0.asked.borrow_mut().push(request);
-        let answer = self.0.answers.borrow_mut().pop_front().expect("the test gave enough answers");
-        Box::pin(async move {
-            match answer {
-                Answer::Reply(reply) => Ok(reply),
-                Answer::Pieces(pieces, reply) => {
-                    pieces.iter().for_each(|it| on_delta(Delta::Text((*it).to_owned())));
-                    Ok(reply)
-                }
-                Answer::Fail(error) => Err(error),
-                Answer::Panic => panic!("the model broke"),
-                Answer::Hang => std::future::pending().await,
-            }
-        })
-    }
-}
-
-fn reply(text: &str, calls: &[(&str, &str, &str)], reason: Option<&str>) -> Reply {
-    let tool_calls = calls.iter().map(|(id, name, text)| ToolCallRequest::new(*id, *name, *text)).collect();
-    let content = Some(text.to_owned()).filter(|it| !it.is_empty());
-    let message = AssistantMessage { content, tool_calls, ..AssistantMessage::default() };
-    Reply { message, finish_reason: reason.map(str::to_owned), usage: None }
+/// The texts of all results of a session.
+pub(crate) fn results(session: &Session) -> Vec<String> {
+    let text = |it: &Rc<Event>| match &it.body {
+        EventBody::ToolResult { message, .. } => Some(message.text().to_owned()),
+        _ => None,
+    };
+    session.events().iter().filter_map(text).collect()
 }
 
 fn line(event: &Event) -> String {
@@ -370,7 +303,9 @@ fn line(event: &Event) -> String {
         EventBody::TurnStart { turn, .. } => format!("{kind} {turn}"),
         EventBody::StepStart { step, .. } => format!("{kind} {step}"),
         EventBody::UserMessage { message, .. } => format!("{kind} {}", message.text()),
-        EventBody::ToolCall { call_id, .. } | EventBody::ToolResult { call_id, .. } => format!("{kind} {call_id}"),
+        EventBody::ToolCall { call_id, .. } | EventBody::ToolResult { call_id, .. } => {
+            format!("{kind} {call_id}")
+        }
         EventBody::TurnEnd { reason, .. } => format!("{kind} {reason:?}"),
         _ => kind.to_owned(),
     }

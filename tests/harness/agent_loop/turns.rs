@@ -3,14 +3,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use nano_cordis::harness::agent_loop::{AssistantDelta, RunError};
+use nano_cordis::cordis::plugin;
+use nano_cordis::harness::agent_loop::{self, AssistantDelta, RunError};
 use nano_cordis::harness::llm::{Delta, LlmError};
 use nano_cordis::harness::session::SessionEvent;
 use nano_cordis::harness::session::event::{EventBody, Reason};
 use nano_cordis::harness::session::message::Message;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::rig::{agent, tool};
+use super::rig::{agent, mount, tool};
 
 #[test]
 fn h_031_a_turn_of_text_only() {
@@ -62,14 +64,14 @@ fn h_032_a_turn_with_one_call_has_two_steps_and_one_user_message() {
 #[test]
 fn h_033_a_model_that_never_stops_calling_is_stopped_at_the_step_limit() {
     agent(async |it| {
-        for _ in 0..5 {
+        for _ in 0..3 {
             it.model.calls(&[("", "echo", "{}")]);
         }
 
         let outcome = it.run("hello").await;
 
-        assert_eq!((outcome.reason, outcome.steps), (Reason::MaxSteps, 5));
-        assert_eq!(it.model.asked().len(), 5);
+        assert_eq!((outcome.reason, outcome.steps), (Reason::MaxSteps, 3));
+        assert_eq!(it.model.asked().len(), 3);
         assert_eq!(it.log().last().unwrap(), "turn/end MaxSteps");
     });
 }
@@ -77,14 +79,33 @@ fn h_033_a_model_that_never_stops_calling_is_stopped_at_the_step_limit() {
 #[test]
 fn h_034_every_call_of_the_last_allowed_step_has_its_result() {
     agent(async |it| {
-        for _ in 0..5 {
+        for _ in 0..3 {
             it.model.calls(&[("", "echo", "{}"), ("", "echo", "{}")]);
         }
 
         it.run("hello").await;
 
-        assert_eq!(it.results().len(), 10);
+        assert_eq!(it.results().len(), 6);
         assert!(matches!(it.session.messages().last(), Some(Message::Tool { .. })));
+    });
+}
+
+#[test]
+fn the_step_limit_is_25_and_cannot_be_0() {
+    agent(async |it| {
+        it.turns.dispose().await;
+        let def = plugin(agent_loop::apply).named("loop");
+        let none = it.root.plugin(&def, json!({ "maxSteps": 0 })).unwrap();
+        assert!(none.ready().await.is_err());
+        assert_eq!(it.take_reports().len(), 1);
+        none.dispose().await;
+
+        mount(&it.root, "loop", &def, json!({})).await;
+        for _ in 0..25 {
+            it.model.calls(&[("", "echo", "{}")]);
+        }
+
+        assert_eq!(it.run("hello").await.steps, 25);
     });
 }
 
@@ -110,7 +131,8 @@ fn h_036_a_resumed_session_with_the_same_header_logs_no_new_one() {
         let resumed = it.sessions().restore("resumed", history).unwrap();
         it.turns().run(&resumed, "again", CancellationToken::new()).await.unwrap();
 
-        let kinds: Vec<_> = resumed.events().iter().skip(7).map(|it| it.body.kind().to_owned()).collect();
+        let kinds: Vec<_> =
+            resumed.events().iter().skip(7).map(|it| it.body.kind().to_owned()).collect();
         assert!(!kinds.contains(&"request/header".to_owned()), "{kinds:?}");
     });
 }
@@ -134,7 +156,10 @@ fn h_038_two_calls_of_one_reply_run_one_after_the_other() {
 
         it.run("hello").await;
 
-        assert_eq!(it.log()[5..9], ["tool/call a", "tool/result a", "tool/call b", "tool/result b"]);
+        assert_eq!(
+            it.log()[5..9],
+            ["tool/call a", "tool/result a", "tool/call b", "tool/result b"]
+        );
     });
 }
 
@@ -179,7 +204,8 @@ fn h_041_after_a_failed_turn_the_next_one_works_and_knows_what_was_said() {
         let outcome = it.run("second words").await;
 
         assert_eq!(outcome.reason, Reason::Completed);
-        let texts: Vec<_> = it.model.asked()[1].messages.iter().map(|it| it.text().to_owned()).collect();
+        let texts: Vec<_> =
+            it.model.asked()[1].messages.iter().map(|it| it.text().to_owned()).collect();
         assert_eq!(texts, ["first words", "second words"]);
     });
 }
@@ -192,9 +218,14 @@ fn h_042_the_end_of_a_failed_turn_says_what_failed() {
         let outcome = it.run("hello").await;
 
         let events = it.session.events();
-        let EventBody::TurnEnd { error: Some(error), .. } = &events.last().unwrap().body else { panic!("no error") };
+        let EventBody::TurnEnd { error: Some(error), .. } = &events.last().unwrap().body else {
+            panic!("no error")
+        };
         assert!(error.message.contains("overloaded"), "{}", error.message);
-        assert_eq!((error.status, error.code.is_some(), error.request_hash.is_some()), (Some(503), true, true));
+        assert_eq!(
+            (error.status, error.code.is_some(), error.request_hash.is_some()),
+            (Some(503), true, true)
+        );
         assert_eq!(outcome.error.as_ref(), Some(error));
     });
 }
@@ -204,7 +235,11 @@ fn h_044_without_calls_there_is_no_tool_event() {
     agent(async |it| {
         let kinds = Rc::new(RefCell::new(Vec::new()));
         let heard = kinds.clone();
-        it.root.on::<SessionEvent, _>(move |_, it| heard.borrow_mut().push(it.event.body.kind().to_owned())).unwrap();
+        it.root
+            .on::<SessionEvent, _>(move |_, it| {
+                heard.borrow_mut().push(it.event.body.kind().to_owned());
+            })
+            .unwrap();
         it.model.says("hi");
 
         it.run("hello").await;
@@ -266,7 +301,11 @@ fn a_filtered_reply_answers_its_calls_and_fails_the_turn() {
 #[test]
 fn calls_run_even_if_the_server_says_stop() {
     agent(async |it| {
-        it.model.replies("", &[("a", "echo", r#"{"text":"x"}"#)], Some("stop")).replies("done", &[], None);
+        it.model.replies("", &[("a", "echo", r#"{"text":"x"}"#)], Some("stop")).replies(
+            "done",
+            &[],
+            None,
+        );
 
         let outcome = it.run("hello").await;
 
@@ -279,13 +318,21 @@ fn a_07_missing_and_repeated_ids_are_replaced_on_both_sides() {
     agent(async |it| {
         let call = |id, text| (id, "echo", text);
         it.model
-            .calls(&[call("x", r#"{"text":"1"}"#), call("x", r#"{"text":"2"}"#), call("", r#"{"text":"3"}"#)])
+            .calls(&[
+                call("x", r#"{"text":"1"}"#),
+                call("x", r#"{"text":"2"}"#),
+                call("", r#"{"text":"3"}"#),
+            ])
             .calls(&[call("x", r#"{"text":"4"}"#)])
             .says("done");
 
         it.run("hello").await;
 
-        let mut ids: Vec<_> = it.log().iter().filter_map(|it| it.strip_prefix("tool/result ").map(str::to_owned)).collect();
+        let mut ids: Vec<_> = it
+            .log()
+            .iter()
+            .filter_map(|it| it.strip_prefix("tool/result ").map(str::to_owned))
+            .collect();
         assert_eq!((it.results().concat().as_str(), ids[0].as_str()), ("1234", "x"));
         let asked: Vec<_> = it.session.messages().iter().filter_map(calls_of).flatten().collect();
         assert_eq!(asked, ids);
@@ -330,7 +377,9 @@ fn a_model_that_panics_fails_the_turn_only() {
 
 fn calls_of(message: &Message) -> Option<Vec<String>> {
     match message {
-        Message::Assistant(message) => Some(message.tool_calls.iter().map(|it| it.id.clone()).collect()),
+        Message::Assistant(message) => {
+            Some(message.tool_calls.iter().map(|it| it.id.clone()).collect())
+        }
         _ => None,
     }
 }

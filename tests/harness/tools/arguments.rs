@@ -13,7 +13,10 @@ fn h_052_text_that_is_no_json_is_an_error_and_the_body_does_not_run() {
 
         let result = it.call("sh", r#"{"command":"echo a"#).await;
 
-        assert!(result.content.starts_with("Error: the arguments are not valid JSON: EOF"), "{result:?}");
+        assert!(
+            result.content.starts_with("Error: the arguments are not valid JSON: EOF"),
+            "{result:?}"
+        );
         assert!(result.content.contains("line 1 column"), "{result:?}");
         assert!(result.content.ends_with(r#"{"command":"echo a"#), "{result:?}");
     });
@@ -46,7 +49,9 @@ fn h_054_json_that_is_no_object_is_an_error() {
     agent(async |it| {
         it.tools().register(shows_arguments(json!({}))).unwrap();
 
-        for (text, kind) in [("[1]", "an array"), ("1", "a number"), ("true", "a boolean"), (r#""a""#, "a string")] {
+        for (text, kind) in
+            [("[1]", "an array"), ("1", "a number"), ("true", "a boolean"), (r#""a""#, "a string")]
+        {
             let expected = format!("the arguments must be a JSON object, not {kind}");
             assert_eq!(it.call("show", text).await, ToolResult::error(expected), "{text}");
         }
@@ -74,10 +79,16 @@ fn h_055_missing_wrong_and_unknown_arguments_are_named() {
             ("{}", "`command` is missing"),
             (r#"{"command":["echo","c"]}"#, "`command` must be of type string, not an array"),
             (r#"{"command":7}"#, "`command` must be of type string, not a number"),
-            (r#"{"command":"a","timeoutMs":"5"}"#, "`timeoutMs` must be of type integer or null, not a string"),
+            (
+                r#"{"command":"a","timeoutMs":"5"}"#,
+                "`timeoutMs` must be of type null or integer, not a string",
+            ),
             (r#"{"command":"a","comand":1}"#, "unknown: `comand`"),
             (r#"{"command":"a","env":{}}"#, "`env.HOME` is missing"),
-            (r#"{"command":"a","env":{"HOME":1}}"#, "`env.HOME` must be of type string, not a number"),
+            (
+                r#"{"command":"a","env":{"HOME":1}}"#,
+                "`env.HOME` must be of type string, not a number",
+            ),
             (r#"{"command":"a","mode":"c"}"#, "`mode`: "),
         ];
 
@@ -87,7 +98,10 @@ fn h_055_missing_wrong_and_unknown_arguments_are_named() {
             assert!(result.is_error && result.content.starts_with(&expected), "{text}: {result:?}");
         }
         let several = it.call("show", r#"{"mode":"a","timeoutMs":true}"#).await;
-        assert!(several.content.contains("command") && several.content.contains("timeoutMs"), "{several:?}");
+        assert!(
+            several.content.contains("command") && several.content.contains("timeoutMs"),
+            "{several:?}"
+        );
     });
 }
 
@@ -147,7 +161,8 @@ fn json_that_is_too_deep_is_an_error_not_a_crash() {
 fn a_tools_own_check_comes_after_its_schema_and_before_its_body() {
     agent(async |it| {
         let parameters = json!({ "type": "object", "required": ["command"] });
-        let checked = shows_arguments(parameters).checked(|_| Err("the command has a NUL byte".into()));
+        let checked =
+            shows_arguments(parameters).checked(|_| Err("the command has a NUL byte".into()));
         it.tools().register(checked).unwrap();
 
         let unfit = it.call("show", "{}").await;
@@ -165,7 +180,10 @@ fn a_schema_that_is_broken_keeps_its_tool_from_running() {
 
         let result = it.call("show", "{}").await;
 
-        assert!(result.content.starts_with("Error: the schema of this tool is broken"), "{result:?}");
+        assert!(
+            result.content.starts_with("Error: the schema of this tool is broken"),
+            "{result:?}"
+        );
     });
 }
 
@@ -179,6 +197,8 @@ fn with_shell(it: &Agent) {
         "properties": { "command": { "type": "string" } },
         "required": ["command"],
     });
-    let tool = Tool::new("sh", "", parameters, async |call| Ok(call.arguments["command"].as_str().unwrap_or("?").to_owned()));
+    let tool = Tool::new("sh", "", parameters, async |call| {
+        Ok(call.arguments["command"].as_str().unwrap_or("?").to_owned())
+    });
     it.tools().register(tool).unwrap();
 }

@@ -128,7 +128,11 @@ fn h_064_listeners_read_the_call_and_cannot_change_it() {
         let notes = seen.clone();
         let watch = after(async move |finished: Rc<Finished>, next: Next<PostExecute>| {
             let call = &finished.call;
-            notes.replace(Some((call.id.clone(), call.name.clone(), call.arguments["text"].clone())));
+            notes.replace(Some((
+                call.id.clone(),
+                call.name.clone(),
+                call.arguments["text"].clone(),
+            )));
             next.run().await
         });
         it.mount("watch", &watch).await;
@@ -202,7 +206,10 @@ fn a_call_with_a_problem_passes_all_listeners_and_never_runs() {
         let result = it.call("rm", "not json").await;
 
         assert!(asked.borrow()[0].starts_with("rm: the arguments are not valid JSON"), "{asked:?}");
-        assert_eq!((result.is_error, result.denied, runs.get(), finished.get()), (true, false, 0, 1));
+        assert_eq!(
+            (result.is_error, result.denied, runs.get(), finished.get()),
+            (true, false, 0, 1)
+        );
     });
 }
 
@@ -248,7 +255,9 @@ fn deny(reason: &str) -> Result<Verdict, BoxError> {
 }
 
 /// A plugin that listens to `tools/pre-execute`.
-fn before(listen: impl AsyncFn(Rc<Call>, Next<PreExecute>) -> Result<Verdict, BoxError> + 'static) -> PluginDef {
+fn before(
+    listen: impl AsyncFn(Rc<Call>, Next<PreExecute>) -> Result<Verdict, BoxError> + 'static,
+) -> PluginDef {
     let listen = Rc::new(listen);
     plugin(move |ctx: Context, _: NoConfig| {
         let listen = listen.clone();
@@ -260,12 +269,16 @@ fn before(listen: impl AsyncFn(Rc<Call>, Next<PreExecute>) -> Result<Verdict, Bo
 }
 
 /// A plugin that listens to `tools/post-execute`.
-fn after(listen: impl AsyncFn(Rc<Finished>, Next<PostExecute>) -> Result<ToolResult, BoxError> + 'static) -> PluginDef {
+fn after(
+    listen: impl AsyncFn(Rc<Finished>, Next<PostExecute>) -> Result<ToolResult, BoxError> + 'static,
+) -> PluginDef {
     let listen = Rc::new(listen);
     plugin(move |ctx: Context, _: NoConfig| {
         let listen = listen.clone();
         async move {
-            ctx.intercept::<PostExecute>(async move |_, finished, next| listen(finished, next).await)?;
+            ctx.intercept::<PostExecute>(async move |_, finished, next| {
+                listen(finished, next).await
+            })?;
             Ok::<(), BoxError>(())
         }
     })

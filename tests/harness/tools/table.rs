@@ -21,7 +21,10 @@ fn a_08_names_are_compared_exactly_and_none_at_all_is_unknown_too() {
         for name in ["Echo", "echo ", ""] {
             let result = it.call(name, "{}").await;
 
-            assert!(result.is_error && result.content.contains("the tools are: echo"), "{name:?}: {result:?}");
+            assert!(
+                result.is_error && result.content.contains("the tools are: echo"),
+                "{name:?}: {result:?}"
+            );
         }
     });
 }
@@ -58,7 +61,10 @@ fn h_057_a_tool_goes_with_the_plugin_that_registered_it_not_with_the_service() {
         plugin.dispose().await;
 
         assert_eq!(it.tools().names(), ["echo"]);
-        assert_eq!(it.call("echo", r#"{"text":"still here"}"#).await, ToolResult::text("still here"));
+        assert_eq!(
+            it.call("echo", r#"{"text":"still here"}"#).await,
+            ToolResult::text("still here")
+        );
     });
 }
 
@@ -77,8 +83,10 @@ fn h_062_schemas_are_functions_with_name_description_and_parameters() {
     agent(async |it| {
         let schemas = serde_json::to_value(it.tools().schemas()).unwrap();
 
-        let parameters = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
-        let function = json!({ "name": "echo", "description": "a tool of a test", "parameters": parameters });
+        let parameters =
+            json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+        let function =
+            json!({ "name": "echo", "description": "a tool of a test", "parameters": parameters });
         assert_eq!(schemas, json!([{ "type": "function", "function": function }]));
     });
 }
@@ -98,7 +106,8 @@ fn h_063_a_body_that_panics_is_an_error_result() {
 #[test]
 fn a_check_that_panics_is_an_error_result() {
     agent(async |it| {
-        it.mount_tool(|| tool("bomb", async |_| Ok("ran".into())).checked(|_| panic!("boom"))).await;
+        it.mount_tool(|| tool("bomb", async |_| Ok("ran".into())).checked(|_| panic!("boom")))
+            .await;
 
         let result = it.call("bomb", "{}").await;
 
@@ -181,7 +190,10 @@ fn a_typed_tool_has_the_schema_of_its_arguments_and_gets_them_read() {
         let bad = it.call("count", r#"{"count":"2"}"#).await;
 
         assert_eq!(good, ToolResult::text("2 Some(\"m\")"));
-        assert_eq!(bad, ToolResult::error("invalid arguments: `count` must be of type integer, not a string"));
+        assert_eq!(
+            bad,
+            ToolResult::error("invalid arguments: `count` must be of type integer, not a string")
+        );
         let schema = &it.tools().schemas()[0].function.parameters;
         assert_eq!(schema["properties"]["count"]["description"], "How many.");
         assert_eq!(schema.get("$schema"), None);
