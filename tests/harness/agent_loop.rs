@@ -1,0 +1,9 @@
+//! Turns and steps: what the loop logs, sends and closes.
+
+mod cancel;
+pub(crate) mod composed;
+mod header;
+mod ready;
+pub(crate) mod rig;
+mod turns;
+mod whole;
