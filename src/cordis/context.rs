@@ -10,24 +10,22 @@
 //!
 //! Omitted: isolated realms of services, `set`, accessors and mixins; one table of names is enough for one agent.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
-use std::future::Future;
+use std::any::Any;
+use std::future::{Future, IntoFuture};
 use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
-use slotmap::SlotMap;
 
-use super::effect::{Cleanup, Effects, IntoCleanup, Outcome, Undo};
+use super::effect::{Cleanup, IntoCleanup, Outcome, Undo};
 use super::error::{BoxError, Error};
-use super::events::Bus;
-use super::fiber::{self, Fiber, FiberId, Mount, Phase, State, Status};
-use super::guard::{self, Guarded, LocalBoxFuture, Run};
+use super::fiber::{Fiber, FiberId, Phase, State};
+use super::guard::{self, Foreign, Guarded, Run};
+use super::kernel::Kernel;
+use super::mount::{self, Mount};
 use super::plugin::{self, NoConfig, PluginDef};
-use super::refresh::{Need, Provision, Queue, ServiceSlot, Stopping};
+use super::refresh::{self, Provision, Stopping};
 use super::report::{Report, What};
-use super::waits::{Waits, Wakers};
 
 /// What a plugin holds of the world. Cloning is cheap.
 #[derive(Clone)]
@@ -39,19 +37,6 @@ pub struct Context {
     pub(super) run: u32,
     /// Whose declarations a read is checked against.
     pub(super) origin: FiberId,
-}
-
-/// What all contexts share.
-pub(super) struct Kernel {
-    pub(super) fibers: RefCell<SlotMap<FiberId, Rc<Fiber>>>,
-    services: RefCell<HashMap<Rc<str>, Rc<ServiceSlot>>>,
-    pub(super) bus: Bus,
-    pub(super) queue: Queue,
-    pub(super) waits: Waits,
-    reports: Box<dyn Fn(&Report)>,
-    /// Cleanups that failed since the shutdown began.
-    failures: RefCell<Vec<Error>>,
-    next: Cell<u64>,
 }
 
 /// One fiber in a list of all.
@@ -110,7 +95,7 @@ impl Context {
     pub fn root_with(reports: impl Fn(&Report) + 'static) -> Self {
         guard::install_panic_hook();
         let kernel = Rc::new(Kernel::new(Box::new(reports)));
-        kernel.spawn(Kernel::schedule(Rc::downgrade(&kernel)));
+        refresh::spawn(Kernel::schedule(Rc::downgrade(&kernel)));
         let def = plugin::plugin(async |_: Self, _: NoConfig| Ok::<(), BoxError>(())).named("root");
         let root = kernel.insert(None, None, &def, Value::Null);
         root.start_as_root();
@@ -150,7 +135,7 @@ impl Context {
         let mount =
             Mount { kernel: self.kernel.clone(), id: child.id, status: child.status.clone() };
         let key = owner.effects.borrow_mut().reserve();
-        owner.effects.borrow_mut().insert(key, fiber::dispose_child(mount.clone()));
+        owner.effects.borrow_mut().insert(key, mount::dispose_child(mount.clone()));
         child.key.set(key);
         self.kernel.mark(&child);
         Ok(mount)
@@ -189,9 +174,9 @@ impl Context {
         let key = owner.effects.borrow_mut().reserve();
         let (ctx, kernel, id, name) =
             (self.clone(), self.kernel.clone(), owner.id, name.to_owned());
-        let work: LocalBoxFuture<'static, _> = Box::pin(async move { task(ctx).await.outcome() });
+        let work: Foreign<()> = Box::pin(async move { task(ctx).await.outcome() });
         let work = Guarded::new(Run::new(id), work);
-        let handle = self.kernel.spawn(async move {
+        let handle = refresh::spawn(async move {
             let outcome = work.await;
             let finished = kernel.fiber(id).and_then(|fiber| fiber.effects.borrow_mut().take(key));
             drop(finished);
@@ -225,11 +210,12 @@ impl Context {
             return Shutdown::default();
         };
         let root = Mount { kernel: self.kernel.clone(), id: root.id, status: root.status.clone() };
+        self.kernel.failures.replace(Some(Vec::new()));
         let hung = match tokio::time::timeout(grace, root.dispose().into_future()).await {
             Ok(_) => Vec::new(),
             Err(_) => self.kernel.hung(),
         };
-        Shutdown { hung, failures: self.kernel.failures.take() }
+        Shutdown { hung, failures: self.kernel.failures.take().unwrap_or_default() }
     }
 
     /// Names from the root down to this plugin: `loader > bash`.
@@ -261,11 +247,7 @@ impl Context {
         }
     }
 
-    pub(super) fn provide_any(
-        &self,
-        name: &str,
-        value: Rc<dyn std::any::Any>,
-    ) -> Result<Undo, Error> {
+    pub(super) fn provide_any(&self, name: &str, value: Rc<dyn Any>) -> Result<Undo, Error> {
         let owner = self.running()?;
         if RESERVED.contains(&name) {
             return Err(Error::ReservedName { service: name.into() });
@@ -309,174 +291,5 @@ fn withdraw(
         provision.unused(&kernel).await;
         kernel.prune(&provision.slot);
         Ok(())
-    }
-}
-
-impl Kernel {
-    fn new(reports: Box<dyn Fn(&Report)>) -> Self {
-        Self {
-            fibers: RefCell::default(),
-            services: RefCell::default(),
-            bus: Bus::default(),
-            queue: Queue::default(),
-            waits: Waits::default(),
-            reports,
-            failures: RefCell::default(),
-            next: Cell::new(0),
-        }
-    }
-
-    /// A number that was not given before.
-    pub(super) fn number(&self) -> u64 {
-        self.next.replace(self.next.get() + 1)
-    }
-
-    pub(super) fn fiber(&self, id: FiberId) -> Option<Rc<Fiber>> {
-        self.fibers.borrow().get(id).cloned()
-    }
-
-    fn insert(
-        &self,
-        parent: Option<FiberId>,
-        label: Option<Rc<str>>,
-        def: &PluginDef,
-        config: Value,
-    ) -> Rc<Fiber> {
-        let needs = def
-            .needs()
-            .iter()
-            .map(|need| Need { slot: self.slot(&need.name), required: need.required })
-            .collect();
-        let serial = self.number();
-        let fiber = |id| {
-            Rc::new(Fiber {
-                id,
-                parent,
-                serial,
-                key: Cell::new(0),
-                label,
-                def: def.clone(),
-                needs,
-                config: RefCell::new(config),
-                phase: Cell::new(Phase::Idle),
-                run: Cell::new(0),
-                checked: Cell::new(false),
-                retired: Cell::new(false),
-                driven: Cell::new(false),
-                queued: Cell::new(false),
-                committed: RefCell::default(),
-                provisions: RefCell::default(),
-                effects: RefCell::new(Effects::new()),
-                stopping: Wakers::default(),
-                status: Status::new(State::Pending),
-            })
-        };
-        let id = self.fibers.borrow_mut().insert_with_key(fiber);
-        let fiber = self.fibers.borrow()[id].clone();
-        self.subscribe(&fiber);
-        fiber
-    }
-
-    /// The end of a fiber: out of the table, of the parent's list and of the lists of those who wait for services.
-    pub(super) fn remove(&self, fiber: &Rc<Fiber>) {
-        self.unsubscribe(fiber);
-        if let Some(parent) = fiber.parent.and_then(|id| self.fiber(id)) {
-            let child = parent.effects.borrow_mut().take(fiber.key.get());
-            drop(child);
-        }
-        let removed = self.fibers.borrow_mut().remove(fiber.id);
-        drop(removed);
-    }
-
-    /// The record of a service name, made on first use.
-    pub(super) fn slot(&self, name: &str) -> Rc<ServiceSlot> {
-        let known = self.services.borrow().get(name).cloned();
-        known.unwrap_or_else(|| {
-            let name: Rc<str> = name.into();
-            let slot = ServiceSlot::new(name.clone());
-            self.services.borrow_mut().insert(name, slot.clone());
-            slot
-        })
-    }
-
-    pub(super) fn known_slot(&self, name: &str) -> Option<Rc<ServiceSlot>> {
-        self.services.borrow().get(name).cloned()
-    }
-
-    /// Forgets a name that nobody provides or asks for, so that the table does not grow with names once used.
-    pub(super) fn prune(&self, slot: &ServiceSlot) {
-        if slot.is_unused() {
-            self.services.borrow_mut().remove(&slot.name);
-        }
-    }
-
-    /// Names of services that are provided by ACTIVE plugins, sorted.
-    pub(super) fn service_names(&self) -> Vec<String> {
-        let services = self.services.borrow();
-        let mut names: Vec<_> = services
-            .values()
-            .filter(|it| it.current().is_some())
-            .map(|it| it.name.to_string())
-            .collect();
-        names.sort();
-        names
-    }
-
-    pub(super) fn path(&self, id: FiberId) -> String {
-        let mut names = Vec::new();
-        let mut next = self.fiber(id);
-        if next.is_none() {
-            return "a plugin that was unloaded".into();
-        }
-        while let Some(fiber) = next {
-            names.push(fiber.name().to_owned());
-            next = fiber.parent.and_then(|id| self.fiber(id));
-        }
-        if names.len() > 1 {
-            names.pop();
-        }
-        names.reverse();
-        names.join(" > ")
-    }
-
-    fn status(&self, fiber: &Fiber) -> FiberStatus {
-        let (path, name) = (self.path(fiber.id), fiber.name().to_owned());
-        FiberStatus {
-            path,
-            name,
-            state: fiber.state(),
-            missing: fiber.missing(),
-            error: fiber.error(),
-        }
-    }
-
-    /// Those that have not ended, innermost only: a parent hangs because its child does.
-    fn hung(&self) -> Vec<String> {
-        let fibers: Vec<_> =
-            self.fibers.borrow().values().filter(|it| it.driven.get()).cloned().collect();
-        let has_child = |id| fibers.iter().any(|other| other.parent == Some(id));
-        fibers.iter().filter(|it| !has_child(it.id)).map(|it| self.path(it.id)).collect()
-    }
-
-    pub(super) fn report(&self, report: &Report) {
-        // A place for reports that panics cannot be told so.
-        drop(guard::call(|| (self.reports)(report)));
-    }
-
-    pub(super) fn report_error(&self, fiber: FiberId, what: What, error: &Error) {
-        let cause = match error {
-            Error::Body { source, .. }
-            | Error::Cleanup { source, .. }
-            | Error::Setup { source, .. } => source.clone(),
-            other => other.clone().into(),
-        };
-        if what == What::CleanupFailed {
-            self.failures.borrow_mut().push(error.clone());
-        }
-        self.report(&Report { plugin: self.path(fiber), what, error: Some(cause) });
-    }
-
-    pub(super) fn cleanup_error(&self, fiber: FiberId, source: BoxError) -> Error {
-        Error::Cleanup { plugin: self.path(fiber), source: source.into() }
     }
 }

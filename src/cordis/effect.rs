@@ -10,117 +10,24 @@
 //! Differs: Cordis starts all cleanups together. Here each one ends before the next begins, so that a cleanup may rely on
 //! everything that was registered before it.
 
+mod cleanup;
+
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{self, Poll};
 
-use super::context::Kernel;
-use super::error::{BoxError, Error, Panic};
+use self::cleanup::Work;
+pub use self::cleanup::{Cleanup, IntoCleanup, Outcome, mark};
+use super::error::{Error, Panic};
 use super::fiber::{Fiber, FiberId};
-use super::guard::{self, Guarded, LocalBoxFuture, Run};
+use super::guard::{self, Foreign, Guarded, LocalBoxFuture, Run};
+use super::kernel::Kernel;
+use super::refresh;
 use super::report::What;
 use super::slots::Slots;
 use super::waits::{self, Target, Waited, Wakers};
-
-/// How one effect is undone.
-pub struct Cleanup(Work);
-
-enum Work {
-    Call(Box<dyn FnOnce() -> Result<(), BoxError>>),
-    Future(Box<dyn FnOnce() -> LocalBoxFuture<'static, Result<(), BoxError>>>),
-}
-
-impl Cleanup {
-    /// A cleanup that is done when `f` returns.
-    pub fn sync(f: impl FnOnce() -> Result<(), BoxError> + 'static) -> Self {
-        Self(Work::Call(Box::new(f)))
-    }
-
-    /// A cleanup that is done when the future of `f` is.
-    pub fn future<F: Future<Output = Result<(), BoxError>> + 'static>(
-        f: impl FnOnce() -> F + 'static,
-    ) -> Self {
-        Self(Work::Future(Box::new(|| Box::pin(f()))))
-    }
-}
-
-/// What code of a plugin may return where it has nothing to give but success: `()` or a `Result`.
-pub trait Outcome {
-    /// The same as a `Result`.
-    fn outcome(self) -> Result<(), BoxError>;
-}
-
-impl Outcome for () {
-    fn outcome(self) -> Result<(), BoxError> {
-        Ok(())
-    }
-}
-
-impl<E: Into<BoxError>> Outcome for Result<(), E> {
-    fn outcome(self) -> Result<(), BoxError> {
-        self.map_err(Into::into)
-    }
-}
-
-/// What a body or the setup of an effect may return as its cleanup: nothing, a closure, an async closure, or a `Result`
-/// of one of these. `M` only tells the compiler which of these it is.
-pub trait IntoCleanup<M> {
-    /// The cleanup, if there is one.
-    fn into_cleanup(self) -> Result<Option<Cleanup>, BoxError>;
-}
-
-/// Marks for [`IntoCleanup`].
-pub mod mark {
-    #![expect(missing_debug_implementations, reason = "never built")]
-    /// Nothing to undo.
-    pub enum Nothing {}
-    /// A closure.
-    pub enum Closure {}
-    /// An async closure.
-    pub enum AsyncClosure {}
-    /// A cleanup, made already.
-    pub enum Made {}
-    /// A `Result` of one of the others.
-    pub struct Fallible<M>(M);
-}
-
-impl IntoCleanup<mark::Nothing> for () {
-    fn into_cleanup(self) -> Result<Option<Cleanup>, BoxError> {
-        Ok(None)
-    }
-}
-
-impl<F: FnOnce() -> O + 'static, O: Outcome> IntoCleanup<mark::Closure> for F {
-    fn into_cleanup(self) -> Result<Option<Cleanup>, BoxError> {
-        Ok(Some(Cleanup::sync(|| self().outcome())))
-    }
-}
-
-impl<F: AsyncFnOnce() -> O + 'static, O: Outcome> IntoCleanup<mark::AsyncClosure> for F {
-    fn into_cleanup(self) -> Result<Option<Cleanup>, BoxError> {
-        Ok(Some(Cleanup::future(|| async { self().await.outcome() })))
-    }
-}
-
-impl IntoCleanup<mark::Made> for Cleanup {
-    fn into_cleanup(self) -> Result<Option<Cleanup>, BoxError> {
-        Ok(Some(self))
-    }
-}
-
-impl IntoCleanup<mark::Made> for Option<Cleanup> {
-    fn into_cleanup(self) -> Result<Option<Cleanup>, BoxError> {
-        Ok(self)
-    }
-}
-
-impl<M, C: IntoCleanup<M>, E: Into<BoxError>> IntoCleanup<mark::Fallible<M>> for Result<C, E> {
-    fn into_cleanup(self) -> Result<Option<Cleanup>, BoxError> {
-        self.map_err(Into::into)?.into_cleanup()
-    }
-}
 
 /// The effects of one fiber, oldest first. Keys rise and are never used again, so an undo of an earlier load finds nothing.
 pub(super) struct Effects {
@@ -202,7 +109,7 @@ impl Undo {
             Some(Step::Ended(result)) => Ending::Now(Some(result)),
             Some(Step::Going(finish, done)) => {
                 done.heard.set(true);
-                self.kernel.run_or_spawn(Box::pin(finish));
+                refresh::run_or_spawn(Box::pin(finish));
                 let (kernel, waiting) = (self.kernel.clone(), done.clone());
                 let wait = async move {
                     waits::give_way(&kernel, Target::Run(waiting.run), |cx| waiting.poll(cx)).await
@@ -315,7 +222,7 @@ async fn finish(
     fiber: Rc<Fiber>,
     key: u64,
     done: Rc<Done>,
-    cleanup: Result<LocalBoxFuture<'static, Result<(), BoxError>>, Panic>,
+    cleanup: Result<Foreign<()>, Panic>,
 ) {
     let result = match cleanup {
         Ok(cleanup) => Guarded::new(done.run, cleanup).await,
@@ -340,13 +247,14 @@ pub(super) async fn undo_all(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) {
             Some(Newest::Running(done)) => {
                 waits::hold(kernel, fiber.id, Target::Run(done.run), |cx| done.poll(cx)).await;
             }
-            Some(Newest::Armed(key)) => match start(kernel, fiber, key) {
-                Some(Step::Going(finish, _)) => finish.await,
-                Some(Step::Ended(Err(err))) => {
-                    kernel.report_error(fiber.id, What::CleanupFailed, &err)
+            Some(Newest::Armed(key)) => {
+                let step = start(kernel, fiber, key);
+                if let Some(Step::Going(finish, _)) = step {
+                    finish.await;
+                } else if let Some(Step::Ended(Err(err))) = step {
+                    kernel.report_error(fiber.id, What::CleanupFailed, &err);
                 }
-                Some(Step::Ended(Ok(()))) | None => {}
-            },
+            }
         }
     }
 }

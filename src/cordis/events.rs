@@ -15,19 +15,23 @@
 //! Differs: in Cordis the first listener that throws ends an `emit`, a parallel dispatch gives up at the first failure,
 //! and `next` moves one cursor that all listeners of a waterfall share.
 
-use std::any::Any;
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+mod bus;
+mod meaning;
+
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use super::context::{Context, Kernel};
+pub(super) use self::bus::Bus;
+use self::bus::Listener;
+pub use self::meaning::Meaningful;
+use super::context::Context;
 use super::effect::{Outcome, Undo};
-use super::error::{BoxError, Error, ListenerError, ParallelError};
-use super::guard::{self, Guarded, LocalBoxFuture};
+use super::error::{BoxError, Error, ParallelError};
+use super::guard::{self, Foreign, Guarded};
 use super::report::{Report, What};
-use super::slots::Slots;
 
 /// An event that is told. The value of the type is what listeners get.
 pub trait Emit: 'static {
@@ -63,106 +67,10 @@ pub trait Waterfall: 'static {
     type Output: 'static;
 }
 
-/// Whether an answer says something. Nothing, null and false do not; zero and an empty text do.
-pub trait Meaningful: 'static {
-    /// The answer without the ways to say nothing.
-    type Value: 'static;
-    /// The answer, if it says something.
-    fn meaningful(self) -> Option<Self::Value>;
-}
-
-impl<T: 'static> Meaningful for Option<T> {
-    type Value = T;
-
-    fn meaningful(self) -> Self {
-        self
-    }
-}
-
-impl Meaningful for bool {
-    type Value = Self;
-
-    fn meaningful(self) -> Option<Self> {
-        self.then_some(true)
-    }
-}
-
-impl Meaningful for serde_json::Value {
-    type Value = Self;
-
-    fn meaningful(self) -> Option<Self> {
-        Some(self).filter(|value| !matches!(value, Self::Null | Self::Bool(false)))
-    }
-}
-
-macro_rules! always_meaningful {
-    ($($type:ty)*) => { $(
-        impl Meaningful for $type {
-            type Value = Self;
-
-            fn meaningful(self) -> Option<Self> {
-                Some(self)
-            }
-        }
-    )* };
-}
-
-always_meaningful!(String i32 i64 u32 u64 usize f64);
-
-impl<T: 'static> Meaningful for Vec<T> {
-    type Value = Self;
-
-    fn meaningful(self) -> Option<Self> {
-        Some(self)
-    }
-}
-
 type Told<E> = dyn Fn(&Context, &E) -> Result<(), BoxError>;
-type Asked<I, O> = dyn Fn(Context, Rc<I>) -> LocalBoxFuture<'static, Result<O, BoxError>>;
-type Wrapping<E> = dyn Fn(
-    Context,
-    Rc<<E as Waterfall>::Input>,
-    Next<E>,
-) -> LocalBoxFuture<'static, Result<<E as Waterfall>::Output, BoxError>>;
-
-/// All lists of listeners, by name. The names are text, so that scripts can use them; the types are checked on the way in.
-#[derive(Default)]
-pub(super) struct Bus {
-    lists: RefCell<HashMap<Rc<str>, Rc<dyn AnyList>>>,
-}
-
-/// A list of listeners whose type is not known here.
-trait AnyList {
-    fn len(&self) -> usize;
-    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
-}
-
-/// The listeners of one event, by order and age.
-struct List<F: ?Sized> {
-    slots: RefCell<Slots<(i32, u64), Rc<Listener<F>>>>,
-}
-
-impl<F: ?Sized + 'static> AnyList for List<F> {
-    fn len(&self) -> usize {
-        self.slots.borrow().len()
-    }
-
-    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
-        self
-    }
-}
-
-struct Listener<F: ?Sized> {
-    ctx: Context,
-    live: Cell<bool>,
-    call: F,
-}
-
-impl<F: ?Sized> Listener<F> {
-    fn error(&self, event: &str, source: BoxError) -> ListenerError {
-        ListenerError { event: event.to_owned(), plugin: self.ctx.path(), source: source.into() }
-    }
-}
+type Asked<I, O> = dyn Fn(Context, Rc<I>) -> Foreign<O>;
+type Wrapping<E> =
+    dyn Fn(Context, Rc<<E as Waterfall>::Input>, Next<E>) -> Foreign<<E as Waterfall>::Output>;
 
 impl Context {
     /// Listens to an event that is told. The closure returns `()` or a `Result`.
@@ -260,11 +168,10 @@ impl Context {
         listener: impl AsyncFn(Self, Rc<E::Input>, Next<E>) -> Result<E::Output, BoxError> + 'static,
     ) -> Result<Undo, Error> {
         let listener = Rc::new(listener);
-        let call =
-            move |ctx: Self, input: Rc<E::Input>, next: Next<E>| -> LocalBoxFuture<'static, _> {
-                let listener = listener.clone();
-                Box::pin(async move { listener(ctx, input, next).await })
-            };
+        let call = move |ctx: Self, input: Rc<E::Input>, next: Next<E>| -> Foreign<_> {
+            let listener = listener.clone();
+            Box::pin(async move { listener(ctx, input, next).await })
+        };
         self.listen::<Wrapping<E>>(E::NAME, order, |ctx, live| {
             Rc::new(Listener { ctx, live, call })
         })
@@ -289,15 +196,16 @@ impl Context {
     /// All failures, in the order of the listeners.
     pub async fn parallel<E: Parallel>(&self, input: Rc<E::Input>) -> Result<(), ParallelError> {
         let listeners = self.kernel.snapshot::<Asked<E::Input, ()>>(E::NAME);
-        let start =
-            |listener: &Rc<Listener<Asked<E::Input, ()>>>| Some(listener.ask(input.clone()));
-        let mut going: Vec<_> = listeners.iter().map(start).collect();
-        let mut failed: Vec<Option<BoxError>> = going.iter().map(|_| None).collect();
+        let mut going = Vec::with_capacity(listeners.len());
+        let mut failed: Vec<Option<BoxError>> = listeners.iter().map(|_| None).collect();
         poll_fn(|cx| {
-            for (one, failure) in going.iter_mut().zip(&mut failed) {
-                let Some(future) = one else { continue };
-                if let Poll::Ready(outcome) = std::pin::pin!(future).poll(cx) {
-                    (*one, *failure) = (None, outcome.err());
+            for (at, listener) in listeners.iter().enumerate() {
+                if at == going.len() {
+                    going.push(listener.live.get().then(|| listener.ask(input.clone())));
+                }
+                let Some(future) = &mut going[at] else { continue };
+                if let Poll::Ready(outcome) = Pin::new(future).poll(cx) {
+                    (going[at], failed[at]) = (None, outcome.err());
                 }
             }
             if going.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
@@ -340,7 +248,7 @@ impl Context {
         default: impl AsyncFn(Rc<E::Input>) -> Result<E::Output, BoxError> + 'static,
     ) -> Result<E::Output, BoxError> {
         let default = Rc::new(default);
-        let tail = move |input| -> LocalBoxFuture<'static, _> {
+        let tail = move |input| -> Foreign<_> {
             let default = default.clone();
             Box::pin(async move { default(input).await })
         };
@@ -371,86 +279,6 @@ impl Context {
     }
 }
 
-fn boxed<I: 'static, O: 'static>(
-    listener: impl AsyncFn(Context, Rc<I>) -> Result<O, BoxError> + 'static,
-) -> impl Fn(Context, Rc<I>) -> LocalBoxFuture<'static, Result<O, BoxError>> {
-    let listener = Rc::new(listener);
-    move |ctx, input| {
-        let listener = listener.clone();
-        Box::pin(async move { listener(ctx, input).await })
-    }
-}
-
-impl<I: 'static, O: 'static> Listener<Asked<I, O>> {
-    fn ask(&self, input: Rc<I>) -> Guarded<O> {
-        Guarded::inherit((self.call)(self.ctx.clone(), input))
-    }
-}
-
-impl Bus {
-    fn list<F: ?Sized + 'static>(&self, event: &'static str) -> Result<Rc<List<F>>, Error> {
-        let mut lists = self.lists.borrow_mut();
-        let new =
-            || -> Rc<dyn AnyList> { Rc::new(List::<F> { slots: RefCell::new(Slots::new()) }) };
-        let list = lists.entry(event.into()).or_insert_with(new).clone();
-        list.into_any().downcast().map_err(|_| Error::EventMismatch { event: event.into() })
-    }
-
-    /// Empties the place at once, so that a dispatch that has not reached it passes it by.
-    fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: (i32, u64)) {
-        let removed = list.slots.borrow_mut().remove(key);
-        if list.slots.borrow().len() == 0 {
-            self.lists.borrow_mut().remove(event);
-        }
-        // What the listener holds is dropped last, with no borrow open.
-        if let Some(listener) = removed {
-            listener.live.set(false);
-        }
-    }
-}
-
-impl Kernel {
-    fn listeners<F: ?Sized + 'static>(&self, event: &str) -> Option<Rc<List<F>>> {
-        let list = self.bus.lists.borrow().get(event)?.clone();
-        let list = list.into_any().downcast().ok();
-        if list.is_none() {
-            let what = What::EventMismatch { event: event.to_owned() };
-            self.report(&Report { plugin: "kernel".into(), what, error: None });
-        }
-        list
-    }
-
-    fn snapshot<F: ?Sized + 'static>(&self, event: &str) -> Rc<[Rc<Listener<F>>]> {
-        let list = self.listeners::<F>(event);
-        list.map_or_else(|| Rc::from([]), |list| list.slots.borrow().iter().cloned().collect())
-    }
-}
-
-impl<F: ?Sized> List<F> {
-    /// Visits those that were there at the beginning (their number is below `limit`) and are still there at their turn.
-    /// No borrow is open during a visit.
-    fn walk(&self, limit: u64, mut visit: impl FnMut(&Listener<F>)) {
-        let (mut at, mut last, mut version) = (0, None, self.slots.borrow().version());
-        loop {
-            let listener = {
-                let slots = self.slots.borrow();
-                if slots.version() != version {
-                    // Places have moved: find the one after the last that was visited.
-                    version = slots.version();
-                    at = last.map_or(0, |key| slots.place_after(key));
-                }
-                let Some((key, listener)) = slots.place(at) else { break };
-                at += 1;
-                last = Some(key);
-                listener.filter(|_| key.1 < limit).cloned()
-            };
-            if let Some(listener) = listener {
-                visit(&listener);
-            }
-        }
-    }
-}
-
 /// The rest of a waterfall, as seen by one listener. It can be called again, kept, and called later.
 pub struct Next<E: Waterfall> {
     chain: Rc<Chain<E>>,
@@ -458,9 +286,11 @@ pub struct Next<E: Waterfall> {
     input: Rc<E::Input>,
 }
 
+type Tail<E> = dyn Fn(Rc<<E as Waterfall>::Input>) -> Foreign<<E as Waterfall>::Output>;
+
 struct Chain<E: Waterfall> {
     listeners: Rc<[Rc<Listener<Wrapping<E>>>]>,
-    tail: Box<dyn Fn(Rc<E::Input>) -> LocalBoxFuture<'static, Result<E::Output, BoxError>>>,
+    tail: Box<Tail<E>>,
 }
 
 impl<E: Waterfall> Clone for Next<E> {
@@ -497,5 +327,21 @@ impl<E: Waterfall> Next<E> {
             }
         };
         Guarded::inherit(future)
+    }
+}
+
+fn boxed<I: 'static, O: 'static>(
+    listener: impl AsyncFn(Context, Rc<I>) -> Result<O, BoxError> + 'static,
+) -> impl Fn(Context, Rc<I>) -> Foreign<O> {
+    let listener = Rc::new(listener);
+    move |ctx, input| {
+        let listener = listener.clone();
+        Box::pin(async move { listener(ctx, input).await })
+    }
+}
+
+impl<I: 'static, O: 'static> Listener<Asked<I, O>> {
+    fn ask(&self, input: Rc<I>) -> Guarded<O> {
+        Guarded::inherit((self.call)(self.ctx.clone(), input))
     }
 }

@@ -11,20 +11,19 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
-use std::future::IntoFuture;
 use std::rc::Rc;
-use std::task::Poll;
 
 use serde_json::Value;
 
-use super::context::{Context, Kernel};
+use super::context::Context;
 use super::effect::{self, Cleanup, Effects};
 use super::error::{BoxError, Error, Shared};
-use super::guard::{self, Guarded, LocalBoxFuture, Run};
+use super::guard::{self, Guarded, Run};
+use super::kernel::Kernel;
 use super::plugin::PluginDef;
 use super::refresh::{Need, Provision};
 use super::report::{Report, What};
-use super::waits::{self, Target, Waited, Wakers};
+use super::waits::Wakers;
 
 slotmap::new_key_type! {
     /// Names one fiber; never used again for another.
@@ -99,13 +98,15 @@ pub(super) enum Phase {
     Unloading,
 }
 
+pub(super) type Observer = Rc<dyn Fn(State)>;
+
 /// The part of a fiber that outlives it: handles share it.
 pub(super) struct Status {
-    state: Cell<State>,
-    rests: Cell<bool>,
-    error: OnceCell<Box<Error>>,
-    wakers: Wakers,
-    observers: RefCell<Vec<Rc<dyn Fn(State)>>>,
+    pub(super) state: Cell<State>,
+    pub(super) rests: Cell<bool>,
+    pub(super) error: OnceCell<Box<Error>>,
+    pub(super) wakers: Wakers,
+    pub(super) observers: RefCell<Vec<Observer>>,
 }
 
 impl Status {
@@ -180,7 +181,9 @@ impl Fiber {
         self.status.wakers.wake();
         // An observer is foreign code: it can neither fail the fiber nor hold a borrow open.
         let observers = self.status.observers.borrow().clone();
-        observers.iter().for_each(|observer| drop(guard::call(|| observer(state))));
+        for observer in observers {
+            drop(guard::call(|| observer(state)));
+        }
     }
 
     pub(super) fn is_at_rest(&self) -> bool {
@@ -264,7 +267,9 @@ fn fail(kernel: &Kernel, fiber: &Fiber, what: What, error: Error) {
 }
 
 async fn load(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>, provisions: Vec<Rc<Provision>>) {
-    provisions.iter().for_each(|provision| provision.enter());
+    for provision in &provisions {
+        provision.enter();
+    }
     fiber.committed.replace(provisions);
     fiber.run.set(fiber.run.get() + 1);
     fiber.phase.set(Phase::Loading);
@@ -315,119 +320,13 @@ async fn unload(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) {
     }
     effect::undo_all(kernel, fiber).await;
     debug_assert_eq!(fiber.effects.borrow().len(), 0, "an unload leaves nothing behind");
-    fiber.committed.take().iter().for_each(|provision| provision.leave());
+    for provision in fiber.committed.take() {
+        provision.leave();
+    }
     fiber.phase.set(Phase::Idle);
     if fiber.status.error.get().is_some() {
         fiber.show(State::Failed);
     } else if !fiber.retired.get() && fiber.available_needs().is_none() {
         fiber.show(State::Pending);
     }
-}
-
-/// The handle of a mounted plugin. Dropping it does nothing.
-#[derive(Clone)]
-pub struct Mount {
-    pub(super) kernel: Rc<Kernel>,
-    pub(super) id: FiberId,
-    pub(super) status: Rc<Status>,
-}
-
-impl Mount {
-    /// Names the fiber.
-    pub fn id(&self) -> FiberId {
-        self.id
-    }
-
-    /// Where the plugin stands now.
-    pub fn state(&self) -> State {
-        self.status.state.get()
-    }
-
-    /// Why the plugin failed, if it did.
-    pub fn error(&self) -> Option<Error> {
-        self.status.error.get().map(|err| (**err).clone())
-    }
-
-    /// Names of required services that are not there.
-    pub fn missing(&self) -> Vec<String> {
-        self.kernel.fiber(self.id).map(|fiber| fiber.missing()).unwrap_or_default()
-    }
-
-    /// Number of effects the plugin has registered.
-    pub fn effect_count(&self) -> usize {
-        self.kernel.fiber(self.id).map_or(0, |fiber| fiber.effects.borrow().len())
-    }
-
-    /// Calls `observer` at every change of state. It cannot influence the plugin.
-    pub fn observe(&self, observer: impl Fn(State) + 'static) {
-        self.status.observers.borrow_mut().push(Rc::new(observer));
-    }
-
-    /// Waits until the plugin rests. Waiting for services is rest, too, or a parent could not await a child that needs
-    /// what the parent provides.
-    ///
-    /// # Errors
-    /// The error of the config or the body, at each call; [`Error::WouldDeadlock`] if the plugin waits for the caller.
-    pub async fn ready(&self) -> Result<State, Error> {
-        match self.settled().await {
-            Waited::Requested => Err(Error::WouldDeadlock { plugin: self.kernel.path(self.id) }),
-            Waited::Done => self.error().map_or_else(|| Ok(self.state()), Err),
-        }
-    }
-
-    /// Waits until the plugin rests, whatever has become of it.
-    pub async fn settled(&self) -> Waited {
-        waits::give_way(&self.kernel, Target::Fiber(self.id), |cx| {
-            self.status.poll(cx, |it| it.rests.get())
-        })
-        .await
-    }
-
-    /// Unmounts the plugin for good: acts now, awaiting the end is optional. A second call returns at once.
-    pub fn dispose(&self) -> Disposing {
-        let first = self.kernel.fiber(self.id).is_some_and(|fiber| self.kernel.retire(&fiber));
-        Disposing { mount: first.then(|| self.clone()) }
-    }
-}
-
-impl Status {
-    fn poll(&self, cx: &mut std::task::Context<'_>, reached: impl Fn(&Self) -> bool) -> Poll<()> {
-        if reached(self) { Poll::Ready(()) } else { self.wakers.wait(cx) }
-    }
-}
-
-/// A dispose that has been requested.
-pub struct Disposing {
-    mount: Option<Mount>,
-}
-
-impl IntoFuture for Disposing {
-    type Output = Waited;
-    type IntoFuture = LocalBoxFuture<'static, Waited>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Some(mount) = self.mount else { return Waited::Done };
-            let gone = |status: &Status| status.state.get() == State::Disposed;
-            waits::give_way(&mount.kernel, Target::Fiber(mount.id), |cx| {
-                mount.status.poll(cx, gone)
-            })
-            .await
-        })
-    }
-}
-
-/// The cleanup of the effect that a child is to its parent.
-pub(super) fn dispose_child(mount: Mount) -> Cleanup {
-    Cleanup::future(move || {
-        if let Some(fiber) = mount.kernel.fiber(mount.id) {
-            mount.kernel.retire(&fiber);
-        }
-        async move {
-            let gone = |status: &Status| status.state.get() == State::Disposed;
-            let target = Target::Fiber(mount.id);
-            waits::hold(&mount.kernel, mount.id, target, |cx| mount.status.poll(cx, gone)).await;
-            Ok(())
-        }
-    })
 }

@@ -16,6 +16,9 @@ use super::fiber::FiberId;
 /// A boxed future of this one thread.
 pub type LocalBoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
+/// What foreign code gives back when it takes time.
+pub(super) type Foreign<T> = LocalBoxFuture<'static, Result<T, BoxError>>;
+
 /// One execution of plugin code: a body, a cleanup, an undo by hand or a spawned task.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Run {
@@ -63,16 +66,16 @@ pub(super) fn call_in<T>(run: Run, f: impl FnOnce() -> T) -> Result<T, Panic> {
 /// A future of foreign code: each poll is guarded, and is part of the run.
 pub(super) struct Guarded<T> {
     run: Option<Run>,
-    future: LocalBoxFuture<'static, Result<T, BoxError>>,
+    future: Foreign<T>,
 }
 
 impl<T> Guarded<T> {
-    pub(super) fn new(run: Run, future: LocalBoxFuture<'static, Result<T, BoxError>>) -> Self {
+    pub(super) fn new(run: Run, future: Foreign<T>) -> Self {
         Self { run: Some(run), future }
     }
 
     /// In whatever run polls it: a listener belongs to the run that dispatches.
-    pub(super) fn inherit(future: LocalBoxFuture<'static, Result<T, BoxError>>) -> Self {
+    pub(super) fn inherit(future: Foreign<T>) -> Self {
         Self { run: None, future }
     }
 }

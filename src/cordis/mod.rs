@@ -9,20 +9,22 @@
 //! - A failure is reported once, by the kernel, when it happens; a panic in foreign code is such a failure.
 
 mod context;
-mod effect;
-mod error;
-mod events;
+mod kernel;
+mod plugin;
 mod fiber;
-mod guard;
-pub mod hmr;
+mod mount;
+mod effect;
+mod refresh;
+mod events;
+mod service;
 pub mod loader;
 pub mod module;
-mod plugin;
-mod refresh;
+pub mod hmr;
+mod error;
 mod report;
-mod service;
-mod slots;
 mod waits;
+mod guard;
+mod slots;
 
 pub use self::context::{Context, FiberStatus, Shutdown};
 pub use self::effect::{Cleanup, IntoCleanup, Outcome, Undo, Undoing, mark};
@@ -30,10 +32,11 @@ pub use self::error::{
     BoxError, ConfigError, Error, Fault, ListenerError, Panic, ParallelError, Shared,
 };
 pub use self::events::{Emit, Meaningful, Next, Parallel, Serial, Waterfall};
-pub use self::fiber::{Disposing, FiberId, Mount, State};
+pub use self::fiber::{FiberId, State};
 pub use self::guard::LocalBoxFuture;
 pub use self::loader::{Applied, BeforeApply, Change, Loader, LoaderOptions, Notice};
 pub use self::module::{Builtins, ModuleError, ModuleKey, ModuleSource};
+pub use self::mount::{Disposing, Mount};
 pub use self::plugin::{
     Body, Checked, ConfigType, Declared, Needs, NoConfig, Plugin, PluginDef, Secret, ServicePlugin,
     UnknownKey, nearest, object, plugin, service,

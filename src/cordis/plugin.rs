@@ -53,8 +53,12 @@ pub struct Declared {
 /// Shape 1: a function. Its arguments after context and config are its needs. It is named after its module, as
 /// `tool_date::apply` is `tool-date`; [`PluginDef::named`] says otherwise.
 pub fn plugin<Args, B: Body<Args>>(body: B) -> PluginDef {
-    let (_, start) = (B::needs(), move |ctx, config| body.start(ctx, config));
-    PluginDef::new(&name_of::<B>(), B::needs(), ConfigSpec::of::<B::Config>(), start)
+    PluginDef::new(
+        &name_of::<B>(),
+        B::needs(),
+        ConfigSpec::of::<B::Config>(),
+        move |ctx, config| body.start(ctx, config),
+    )
 }
 
 /// Shape 2: a value with an `apply` method.
@@ -125,10 +129,13 @@ pub trait ServicePlugin: Service + Sized {
 impl PluginDef {
     fn new(
         name: &str,
-        needs: Vec<Declared>,
+        mut needs: Vec<Declared>,
         config: ConfigSpec,
         start: impl Fn(Context, Value) -> BodyFuture + 'static,
     ) -> Self {
+        // A name that is declared twice is one need; required wins.
+        needs.sort_by(|a, b| a.name.cmp(&b.name).then(b.required.cmp(&a.required)));
+        needs.dedup_by(|later, kept| later.name == kept.name);
         Self {
             name: name.into(),
             guard: false,

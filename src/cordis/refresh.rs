@@ -14,9 +14,11 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{self, Poll, Waker};
 
-use super::context::Kernel;
+use tokio::task::JoinHandle;
+
 use super::fiber::{self, Fiber, FiberId, Phase, State};
 use super::guard::LocalBoxFuture;
+use super::kernel::Kernel;
 use super::slots::Slots;
 use super::waits::{self, Target, Wakers};
 
@@ -62,6 +64,21 @@ impl ServiceSlot {
 
     pub(super) fn is_unused(&self) -> bool {
         self.provision.borrow().is_none() && self.dependents.borrow().len() == 0
+    }
+}
+
+impl Fiber {
+    /// Enters the fiber on the lists of those who ask for its services.
+    pub(super) fn subscribe(&self) {
+        for need in self.needs.iter().filter(|need| need.required) {
+            need.slot.dependents.borrow_mut().insert(self.serial, self.id);
+        }
+    }
+
+    fn tell_if_stopping(&self) {
+        if self.phase.get() == Phase::Loading && !self.is_on_target() {
+            self.stopping.wake();
+        }
     }
 }
 
@@ -144,39 +161,12 @@ impl Kernel {
         }
     }
 
-    /// Enters a fiber with those who ask for its services, or takes it out.
-    pub(super) fn subscribe(&self, fiber: &Fiber) {
-        for need in fiber.needs.iter().filter(|need| need.required) {
-            need.slot.dependents.borrow_mut().insert(fiber.serial, fiber.id);
-        }
-    }
-
+    /// Takes a fiber off the lists of those who ask for its services.
     pub(super) fn unsubscribe(&self, fiber: &Fiber) {
         for need in &fiber.needs {
             need.slot.dependents.borrow_mut().remove(fiber.serial);
             self.prune(&need.slot);
         }
-    }
-
-    /// Polls once in place; only what has to wait costs a task.
-    pub(super) fn run_or_spawn(&self, mut future: LocalBoxFuture<'static, ()>) {
-        // A future polled with this waker may wake nobody; the task polls it again, with its own.
-        let mut cx = task::Context::from_waker(Waker::noop());
-        if future.as_mut().poll(&mut cx).is_pending() {
-            self.spawn(future);
-        }
-    }
-
-    /// A task of the kernel itself: it ends by itself, with what it drives.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the kernel's own tasks; plugins use `ctx.spawn`"
-    )]
-    pub(super) fn spawn<T: 'static>(
-        &self,
-        future: impl Future<Output = T> + 'static,
-    ) -> tokio::task::JoinHandle<T> {
-        tokio::task::spawn_local(tokio::task::unconstrained(future))
     }
 
     fn next_marked(&self) -> Option<Rc<Fiber>> {
@@ -193,17 +183,11 @@ impl Kernel {
         while let Some(fiber) = self.next_marked() {
             if fiber.driven.get() {
                 // Its driver compares again when the step that runs now has ended.
-                self.tell_if_stopping(&fiber);
+                fiber.tell_if_stopping();
             } else {
                 fiber.driven.set(true);
-                self.run_or_spawn(Box::pin(fiber::drive(self.clone(), fiber)));
+                run_or_spawn(Box::pin(fiber::drive(self.clone(), fiber)));
             }
-        }
-    }
-
-    fn tell_if_stopping(&self, fiber: &Fiber) {
-        if fiber.phase.get() == Phase::Loading && !fiber.is_on_target() {
-            fiber.stopping.wake();
         }
     }
 
@@ -217,6 +201,21 @@ impl Kernel {
         })
         .await;
     }
+}
+
+/// Polls once in place; only what has to wait costs a task.
+pub(super) fn run_or_spawn(mut future: LocalBoxFuture<'static, ()>) {
+    // A future polled with this waker may wake nobody; the task polls it again, with its own.
+    let mut cx = task::Context::from_waker(Waker::noop());
+    if future.as_mut().poll(&mut cx).is_pending() {
+        spawn(future);
+    }
+}
+
+/// A task of the kernel itself: it ends by itself, with what it drives.
+#[expect(clippy::disallowed_methods, reason = "the kernel's own tasks; plugins use `ctx.spawn`")]
+pub(super) fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_local(tokio::task::unconstrained(future))
 }
 
 /// Resolves when the run of a fiber is to end: its target has moved, or it is not running any more.

@@ -62,31 +62,26 @@ pub enum What {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plugin = &self.plugin;
-        match &self.what {
-            What::ConfigRefused => {}
-            What::UnknownKey { path, near: None } => {
-                write!(f, "{plugin}: unknown config key `{path}`")?
+        write!(f, "`{}` {}", self.plugin, self.what)?;
+        self.error.as_ref().map_or(Ok(()), |error| write!(f, ": {error}"))
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ConfigRefused => f.write_str("cannot start"),
+            Self::UnknownKey { path, near } => {
+                let hint = near.iter().map(|near| format!("; did you mean `{near}`?"));
+                write!(f, "does not know the config key `{path}`{}", hint.collect::<String>())
             }
-            What::UnknownKey { path, near: Some(near) } => {
-                write!(f, "{plugin}: unknown config key `{path}`; did you mean `{near}`?")?;
-            }
-            What::BodyFailed => write!(f, "{plugin} failed")?,
-            What::Superseded => write!(f, "{plugin} failed in a start that was no longer wanted")?,
-            What::CleanupFailed => write!(f, "{plugin} failed to clean up")?,
-            What::ListenerFailed { event } => write!(f, "{plugin} failed on `{event}`")?,
-            What::TaskFailed { task } => write!(f, "{plugin}: the task `{task}` failed")?,
-            What::LongWait { on, seconds } => {
-                write!(f, "{plugin} has been waiting {seconds} s for {on}")?
-            }
-            What::EventMismatch { event } => {
-                write!(f, "{plugin}: the event `{event}` is in use with another payload")?;
-            }
-        }
-        match &self.error {
-            Some(error) if self.what == What::ConfigRefused => write!(f, "{plugin}: {error}"),
-            Some(error) => write!(f, ": {error}"),
-            None => Ok(()),
+            Self::BodyFailed => f.write_str("failed"),
+            Self::Superseded => f.write_str("failed in a start that was no longer wanted"),
+            Self::CleanupFailed => f.write_str("failed to clean up"),
+            Self::ListenerFailed { event } => write!(f, "failed on `{event}`"),
+            Self::TaskFailed { task } => write!(f, "failed in its task `{task}`"),
+            Self::LongWait { on, seconds } => write!(f, "has been waiting {seconds} s for {on}"),
+            Self::EventMismatch { event } => write!(f, "uses `{event}` with another payload"),
         }
     }
 }

@@ -183,7 +183,11 @@ impl Context {
                 return Found::Provision(provision);
             }
             if let Some(need) = fiber.needs.iter().find(|need| &*need.slot.name == name) {
-                let optional = if need.required { None } else { need.slot.current() };
+                let optional = self
+                    .kernel
+                    .known_slot(name)
+                    .filter(|_| !need.required)
+                    .and_then(|slot| slot.current());
                 return optional.map_or(Found::Unavailable, Found::Provision);
             }
             next = fiber.parent.and_then(|id| self.kernel.fiber(id));

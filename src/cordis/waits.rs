@@ -17,9 +17,10 @@ use std::time::Duration;
 use slotmap::SlotMap;
 use tokio::time::Instant;
 
-use super::context::Kernel;
 use super::fiber::{Fiber, FiberId};
 use super::guard::Run;
+use super::kernel::Kernel;
+use super::refresh;
 use super::report::{Report, What};
 
 /// How a wait for the lifecycle ended.
@@ -110,7 +111,7 @@ impl Entered {
         let wait = Wait { run, fiber, target, since: Instant::now(), reported: false };
         let id = kernel.waits.going.borrow_mut().insert(wait);
         if !kernel.waits.watched.replace(true) {
-            kernel.spawn(watch(kernel.clone()));
+            refresh::spawn(watch(kernel.clone()));
         }
         Self { kernel: kernel.clone(), id }
     }
@@ -165,15 +166,12 @@ impl Kernel {
             Target::Fiber(id) => format!("`{}`", self.path(id)),
             Target::Run(run) => format!("a cleanup of `{}`", self.path(run.fiber)),
             Target::Users(id) => {
-                let uses =
+                let is_user =
                     |fiber: &&Rc<Fiber>| fiber.committed.borrow().iter().any(|it| it.id == id);
                 let users: Vec<_> =
-                    self.fibers.borrow().values().filter(uses).map(|fiber| fiber.id).collect();
-                users
-                    .into_iter()
-                    .map(|id| format!("`{}`", self.path(id)))
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                    self.fibers.borrow().values().filter(is_user).cloned().collect();
+                let paths = users.iter().map(|fiber| format!("`{}`", self.path(fiber.id)));
+                paths.collect::<Vec<_>>().join(", ")
             }
         }
     }

@@ -1,0 +1,17 @@
+//! A binary of one's own: nano-cordis with two plugins that it does not have.
+//!
+//! Run `cargo run -- "What day is it?"` in this folder: its `cordis.yml` lists them beside the built-in ones.
+
+mod facts;
+mod tool_date;
+
+use std::process::ExitCode;
+
+use nano_cordis::cordis::plugin;
+use nano_cordis::harness::builtins;
+
+fn main() -> ExitCode {
+    let builtins = builtins();
+    let builtins = builtins.with("facts", plugin(facts::apply));
+    nano_cordis::run(builtins.with("tool-date", plugin(tool_date::apply)))
+}

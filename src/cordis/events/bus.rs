@@ -1,0 +1,121 @@
+//! Where listeners stand: one list for each event, by order and age, walked without a borrow.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::cordis::context::Context;
+use crate::cordis::error::{BoxError, Error, ListenerError};
+use crate::cordis::kernel::Kernel;
+use crate::cordis::report::{Report, What};
+use crate::cordis::slots::Slots;
+
+/// All lists of listeners, by name. The names are text, so that scripts can use them; the types are checked on the way in.
+#[derive(Default)]
+pub(in crate::cordis) struct Bus {
+    pub(super) lists: RefCell<HashMap<Rc<str>, Rc<dyn AnyList>>>,
+}
+
+/// A list of listeners whose type is not known here.
+pub(super) trait AnyList {
+    fn len(&self) -> usize;
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+/// Order, then age.
+pub(super) type Place = (i32, u64);
+
+/// The listeners of one event.
+pub(super) struct List<F: ?Sized> {
+    pub(super) slots: RefCell<Slots<Place, Rc<Listener<F>>>>,
+}
+
+impl<F: ?Sized + 'static> AnyList for List<F> {
+    fn len(&self) -> usize {
+        self.slots.borrow().len()
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
+pub(super) struct Listener<F: ?Sized> {
+    pub(super) ctx: Context,
+    pub(super) live: Cell<bool>,
+    pub(super) call: F,
+}
+
+impl<F: ?Sized> Listener<F> {
+    pub(super) fn error(&self, event: &str, source: BoxError) -> ListenerError {
+        ListenerError { event: event.to_owned(), plugin: self.ctx.path(), source: source.into() }
+    }
+}
+
+impl Bus {
+    pub(super) fn list<F: ?Sized + 'static>(
+        &self,
+        event: &'static str,
+    ) -> Result<Rc<List<F>>, Error> {
+        let mut lists = self.lists.borrow_mut();
+        let new =
+            || -> Rc<dyn AnyList> { Rc::new(List::<F> { slots: RefCell::new(Slots::new()) }) };
+        let list = lists.entry(event.into()).or_insert_with(new).clone();
+        list.into_any().downcast().map_err(|_| Error::EventMismatch { event: event.into() })
+    }
+
+    /// Empties the place at once, so that a dispatch that has not reached it passes it by.
+    pub(super) fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: Place) {
+        let removed = list.slots.borrow_mut().remove(key);
+        if list.slots.borrow().len() == 0 {
+            self.lists.borrow_mut().remove(event);
+        }
+        // What the listener holds is dropped last, with no borrow open.
+        if let Some(listener) = removed {
+            listener.live.set(false);
+        }
+    }
+}
+
+impl Kernel {
+    pub(super) fn listeners<F: ?Sized + 'static>(&self, event: &str) -> Option<Rc<List<F>>> {
+        let list = self.bus.lists.borrow().get(event)?.clone();
+        let list = list.into_any().downcast().ok();
+        if list.is_none() {
+            let what = What::EventMismatch { event: event.to_owned() };
+            self.report(&Report { plugin: "kernel".into(), what, error: None });
+        }
+        list
+    }
+
+    pub(super) fn snapshot<F: ?Sized + 'static>(&self, event: &str) -> Rc<[Rc<Listener<F>>]> {
+        let list = self.listeners::<F>(event);
+        list.map_or_else(|| Rc::from([]), |list| list.slots.borrow().iter().cloned().collect())
+    }
+}
+
+impl<F: ?Sized> List<F> {
+    /// Visits those that were there at the beginning (their number is below `limit`) and are still there at their turn.
+    /// No borrow is open during a visit.
+    pub(super) fn walk(&self, limit: u64, mut visit: impl FnMut(&Listener<F>)) {
+        let (mut at, mut last, mut version) = (0, None, self.slots.borrow().version());
+        loop {
+            let listener = {
+                let slots = self.slots.borrow();
+                if slots.version() != version {
+                    // Places have moved: find the one after the last that was visited.
+                    version = slots.version();
+                    at = last.map_or(0, |key| slots.place_after(key));
+                }
+                let Some((key, listener)) = slots.place(at) else { break };
+                at += 1;
+                last = Some(key);
+                listener.filter(|_| key.1 < limit).cloned()
+            };
+            if let Some(listener) = listener {
+                visit(&listener);
+            }
+        }
+    }
+}
