@@ -89,8 +89,13 @@ impl Stage {
 
     /// A module that writes its config into the journal when it starts and when it stops.
     pub(crate) fn echo(&self, name: &str) {
+        self.echo_of(name, None);
+    }
+
+    /// As `echo`, with a schema for its config.
+    pub(crate) fn echo_of(&self, name: &str, schema: Option<Value>) {
         let (journal, label) = (self.journal.clone(), name.to_owned());
-        let def = PluginDef::dynamic(name, &Value::Null, None, move |ctx, config| {
+        let def = PluginDef::dynamic(name, &Value::Null, schema, move |ctx, config| {
             let (journal, label) = (journal.clone(), label.clone());
             Box::pin(async move {
                 journal.push(format!("{label} start {config}"));
