@@ -2,6 +2,7 @@
 
 mod cancel;
 pub(crate) mod composed;
+mod endings;
 mod header;
 mod ready;
 pub(crate) mod rig;

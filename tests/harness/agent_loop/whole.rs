@@ -70,10 +70,8 @@ fn h_172_another_model_gets_the_messages_that_the_log_derives() {
     };
     composed_in_real_time(AGENT, builtins(), async |it| {
         let (server, session) = (server().await, it.session());
-        let adapter = format!(
-            "name: llm-openai\n  config: {{baseUrl: '{}', model: m}}",
-            server.url("/v1")
-        );
+        let adapter =
+            format!("name: llm-openai\n  config: {{baseUrl: '{}', model: m}}", server.url("/v1"));
         it.save(&AGENT.replace("name: llm-fake", &adapter)).await;
         it.approve();
 
@@ -149,10 +147,10 @@ fn no_rm() -> PluginDef {
     plugin(|ctx: Context, _: NoConfig| async move {
         let judge = async |_: Context, call: Rc<Call>, next: Next<PreExecute>| {
             let command = call.arguments.get("command").and_then(Value::as_str);
-            match command.is_some_and(|it| it.contains("rm -rf")) {
-                true => Ok(Verdict::Deny("rm -rf is not allowed here".to_owned())),
-                false => next.run().await,
+            if command.is_some_and(|it| it.contains("rm -rf")) {
+                return Ok(Verdict::Deny("rm -rf is not allowed here".to_owned()));
             }
+            next.run().await
         };
         ctx.intercept_at::<PreExecute>(Order::DECIDING, judge)?;
         Ok::<(), BoxError>(())
