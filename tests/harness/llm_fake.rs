@@ -174,11 +174,10 @@ fn h_100_the_exact_request_is_raised_as_an_event() {
 #[test]
 fn a_reply_can_hold_text_and_several_calls_and_all_that_goes_with_them() {
     let line = json!({
-        "content": "both", "reasoning_content": "hm", "finish_reason": "length", "usage": {"total_tokens": 3},
+        "content": "both", "tool": "a", "args": {"x": 1}, "reasoning_content": "hm", "finish_reason": "length", "usage": {"total_tokens": 3},
         "tool_calls": [
-            {"tool": "a", "args": {"x": 1}, "id": "mine"},
-            {"tool": "b", "args": "{not json"},
-            {"id": "w", "type": "function", "function": {"name": "c", "arguments": "{}"}},
+            {"id": "mine", "type": "function", "function": {"name": "b", "arguments": "{not json"}},
+            {"function": {"name": "c", "arguments": {"y": 2}}},
         ],
     });
     fake(&json!({"script": [line]}), async |_, llm| {
@@ -192,7 +191,11 @@ fn a_reply_can_hold_text_and_several_calls_and_all_that_goes_with_them() {
             .collect();
         assert_eq!(
             calls,
-            [("mine", "a", r#"{"x":1}"#), ("call_2", "b", "{not json"), ("w", "c", "{}")]
+            [
+                ("call_1", "a", r#"{"x":1}"#),
+                ("mine", "b", "{not json"),
+                ("call_3", "c", r#"{"y":2}"#)
+            ]
         );
         assert_eq!(reply.message.content.as_deref(), Some("both"));
         assert_eq!(reply.message.reasoning_content.as_deref(), Some("hm"));
@@ -248,7 +251,7 @@ fn an_empty_script_or_an_unknown_way_to_repeat_is_refused() {
     for config in [
         json!({"script": []}),
         json!({"repeat": "always"}),
-        json!({"script": [{"tool_calls": [{"tol": "x"}]}]}),
+        json!({"script": [{"tool_calls": [{"tool": "x"}]}]}),
     ] {
         def.check(&config).expect_err(&config.to_string());
     }
