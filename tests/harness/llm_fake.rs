@@ -11,17 +11,15 @@ use nano_cordis::{
     },
 };
 use serde_json::{Value, json};
-use tokio::{runtime::Builder, task::LocalSet};
 use tokio_util::sync::CancellationToken;
 
-/// Runs a test on one thread with a paused clock; it gets a root context and the mounted model.
-fn fake(config: &Value, test: impl AsyncFnOnce(Context, Svc<dyn Llm>)) {
-    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    LocalSet::new().block_on(&runtime, async {
-        let root = Context::root();
-        root.plugin(&plugin(llm_fake::apply), config.clone()).unwrap().ready().await.unwrap();
-        let llm = root.get::<dyn Llm>().unwrap();
-        test(root, llm).await;
+use crate::support::{App, run};
+
+/// Runs a test with the mounted model.
+fn fake(config: &Value, test: impl AsyncFnOnce(&App, Svc<dyn Llm>)) {
+    run(async |app| {
+        app.mount_as("llm", &plugin(llm_fake::apply), config.clone()).await;
+        test(app, app.ctx.get::<dyn Llm>().unwrap()).await;
     });
 }
 
@@ -154,10 +152,11 @@ fn h_099_a_scripted_error_is_an_error_with_that_message() {
 
 #[test]
 fn h_100_the_exact_request_is_raised_as_an_event() {
-    fake(&Value::Null, async |root, llm| {
+    fake(&Value::Null, async |app, llm| {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let keep = seen.clone();
-        root.on(move |_: &Context, event: &FakeRequest| keep.borrow_mut().push(event.0.clone()))
+        app.ctx
+            .on(move |_: &Context, event: &FakeRequest| keep.borrow_mut().push(event.0.clone()))
             .unwrap();
         let tools = vec![ToolSchema::new("bash", "runs", json!({"type": "object"}))];
         let request = Rc::new(Request {
