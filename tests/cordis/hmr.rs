@@ -1,0 +1,1 @@
+//! Saves are noticed, once each.

@@ -1,0 +1,1 @@
+//! The tree follows the file.
