@@ -2,16 +2,14 @@
 
 mod derive;
 mod format;
+mod store;
 
-use std::{
-    cell::{Cell, RefCell},
-    rc::Rc,
-};
+use std::{cell::Cell, rc::Rc};
 
 use nano_cordis::{
     cordis::{BoxError, Context},
     harness::session::{
-        Session, SessionEvent, Sessions, Store,
+        Session, SessionEvent, Sessions,
         error::SessionError,
         event::{Event, EventBody, FORMAT, Reason},
         id::{Surroundings, is_id},
@@ -334,72 +332,6 @@ fn a_session_cannot_be_open_twice_nor_have_an_odd_id() {
 
         assert!(matches!(again, Err(SessionError::AlreadyOpen(_))));
         assert!(matches!(odd, Err(SessionError::BadId(_))));
-    });
-}
-
-/// A store that notes what it is told, and fails when it is told to.
-#[derive(Default)]
-struct Notes {
-    notes: RefCell<Vec<String>>,
-    broken: Cell<bool>,
-}
-
-impl Store for Notes {
-    fn open(&self, session: &Session) -> Result<(), BoxError> {
-        self.notes.borrow_mut().push(format!("open {}", session.len()));
-        Ok(())
-    }
-
-    fn write(&self, session: &Session, line: &str, event: &Event) -> Result<(), BoxError> {
-        if self.broken.get() {
-            return Err("the disk is full".into());
-        }
-        assert_eq!((event.to_line(), session.len() as u64), (line.to_string(), event.seq));
-        self.notes.borrow_mut().push(format!("write {}", event.seq));
-        Ok(())
-    }
-
-    fn close(&self, _: &Session) {
-        self.notes.borrow_mut().push("close".into());
-    }
-}
-
-#[test]
-fn a_store_gets_open_sessions_then_each_event_before_it_is_in_the_log() {
-    run(async |app| {
-        let session = session(app).await;
-        session.append(turn_start(1)).unwrap();
-        let store = Rc::new(Notes::default());
-
-        let undo = app.service::<Sessions>().keep_in(store.clone()).unwrap();
-        let second = app.service::<Sessions>().keep_in(store.clone());
-        session.append(note("kept")).unwrap();
-        undo.call().await.unwrap();
-        session.append(note("not kept")).unwrap();
-
-        assert!(matches!(second, Err(SessionError::SecondStore)));
-        assert_eq!(*store.notes.borrow(), ["open 1", "write 1", "close"]);
-    });
-}
-
-#[test]
-fn h_092_an_event_that_cannot_be_kept_did_not_happen_and_is_the_last() {
-    run(async |app| {
-        let session = session(app).await;
-        let store = Rc::new(Notes::default());
-        app.service::<Sessions>().keep_in(store.clone()).unwrap();
-        session.append(turn_start(1)).unwrap();
-        let seen = app.record(|it: &SessionEvent| it.event.seq);
-        store.broken.set(true);
-
-        let failed = session.append(note("lost")).unwrap_err().to_string();
-        store.broken.set(false);
-        let later = session.append(note("later")).unwrap_err();
-
-        assert!(failed.ends_with("cannot be saved: the disk is full"), "{failed}");
-        assert!(matches!(later, SessionError::Sealed { .. }));
-        assert_eq!((session.len(), seen.borrow().len()), (1, 0));
-        assert_eq!(session.sealed().as_deref(), Some("the disk is full"));
     });
 }
 

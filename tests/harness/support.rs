@@ -24,7 +24,7 @@ pub(crate) fn run(test: impl AsyncFnOnce(&App)) {
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     LocalSet::new().block_on(&runtime, async {
         let app = App::new();
-        let day = Duration::from_secs(86_400);
+        let day = Duration::from_hours(24);
         timeout(day, Box::pin(test(&app))).await.expect("something waits for ever");
         let end = app.ctx.shutdown(day).await;
         assert_eq!((end.hung, end.failures.len()), (vec![], 0));
@@ -119,7 +119,7 @@ pub(crate) fn builtin(name: &str) -> PluginDef {
         "session" => plugin(session::apply),
         "prompt" => plugin(prompt::apply),
         "persistence" => plugin(persistence::apply),
-        _ => panic!("no plugin `{name}`"),
+        _ => unreachable!("no plugin `{name}`"),
     }
 }
 
