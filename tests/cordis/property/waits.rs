@@ -37,8 +37,10 @@ enum Wait {
     Dispose(usize),
     Ready(usize),
     Settled(usize),
-    /// Its own provision is undone.
-    Withdraw,
+    /// That the provision of a plugin is undone.
+    Withdraw(usize),
+    /// That an effect of a plugin is undone, whose cleanup waits, too.
+    Undo(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -74,7 +76,8 @@ fn spec() -> impl Strategy<Value = Spec> {
         2 => (0..PLUGINS).prop_map(Wait::Dispose),
         2 => (0..PLUGINS).prop_map(Wait::Ready),
         2 => (0..PLUGINS).prop_map(Wait::Settled),
-        1 => Just(Wait::Withdraw),
+        1 => (0..PLUGINS).prop_map(Wait::Withdraw),
+        1 => (0..PLUGINS).prop_map(Wait::Undo),
     ];
     (option::of(0..PLUGINS), option::of(0..=PLUGINS), vec((place, wait), 0..4))
         .prop_map(|(parent, needs, waits)| Spec { parent, needs, waits })
@@ -95,6 +98,7 @@ async fn run(test: &Test, specs: Vec<Spec>, steps: &[Step]) {
         specs,
         mounts: RefCell::new(vec![None; PLUGINS]),
         provisions: RefCell::new(vec![None; PLUGINS + 1]),
+        effects: RefCell::new(vec![None; PLUGINS]),
         waiting: Cell::new(0),
     });
     for step in steps {
@@ -112,6 +116,7 @@ struct World {
     specs: Vec<Spec>,
     mounts: RefCell<Vec<Option<Mount>>>,
     provisions: RefCell<Vec<Option<Undo>>>,
+    effects: RefCell<Vec<Option<Undo>>>,
     waiting: Cell<usize>,
 }
 
@@ -185,6 +190,7 @@ impl World {
         ctx.spawn("waits", async move |_| world.waits(id, Place::Task).await)?;
         let world = self.clone();
         let undo = ctx.effect(move || async move || world.waits(id, Place::Undo).await)?;
+        self.effects.borrow_mut()[id] = Some(undo.clone());
         self.waits(id, Place::Body).await;
         undo.call().await?;
         Ok(None)
@@ -194,22 +200,26 @@ impl World {
         for (_, wait) in self.specs[id].waits.iter().filter(|it| it.0 == place) {
             self.waiting.set(self.waiting.get() + 1);
             let _waiting = Waiting(&self.waiting);
-            self.wait(id, *wait).await;
+            self.wait(*wait).await;
         }
     }
 
-    async fn wait(&self, id: usize, wait: Wait) {
-        let mount = match wait {
-            Wait::Dispose(id) | Wait::Ready(id) | Wait::Settled(id) => self.mounted(id),
-            Wait::Withdraw => None,
-        };
-        let provision = self.provisions.borrow()[id].clone();
-        match (wait, mount, provision) {
-            (Wait::Dispose(_), Some(mount), _) => drop(mount.dispose().await),
-            (Wait::Ready(_), Some(mount), _) => drop(mount.ready().await),
-            (Wait::Settled(_), Some(mount), _) => drop(mount.settled().await),
-            (Wait::Withdraw, _, Some(undo)) => drop(undo.call().await),
-            _ => {}
+    async fn wait(&self, wait: Wait) {
+        match wait {
+            Wait::Dispose(id) => {
+                let Some(mount) = self.mounted(id) else { return };
+                mount.dispose().await;
+            }
+            Wait::Ready(id) => {
+                let Some(mount) = self.mounted(id) else { return };
+                drop(mount.ready().await);
+            }
+            Wait::Settled(id) => {
+                let Some(mount) = self.mounted(id) else { return };
+                mount.settled().await;
+            }
+            Wait::Withdraw(id) => undo(&self.provisions, id).await,
+            Wait::Undo(id) => undo(&self.effects, id).await,
         }
     }
 
@@ -220,5 +230,12 @@ impl World {
         let busy = |it: &Option<State>| matches!(it, Some(State::Loading | State::Unloading));
         assert!(!states.iter().any(busy), "not at rest: {states:?}");
         assert_eq!(self.waiting.get(), 0, "somebody waits: {states:?}");
+    }
+}
+
+async fn undo(undos: &RefCell<Vec<Option<Undo>>>, id: usize) {
+    let undo = undos.borrow()[id].clone();
+    if let Some(undo) = undo {
+        drop(undo.call().await);
     }
 }
