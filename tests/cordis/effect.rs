@@ -72,7 +72,7 @@ fn k_003_a_cleanup_starts_only_when_the_one_before_it_has_ended() {
         ctx.effect(|| test.journal.line("E2")).unwrap();
         ctx.effect(|| test.journal.gated("E3", &gate)).unwrap();
 
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         pass(50).await;
         let before = test.journal.lines();
         gate.open();
@@ -137,7 +137,7 @@ fn k_012_an_undo_in_flight_holds_up_what_was_registered_before_it() {
 
         drop(second.call());
         rest().await;
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         rest().await;
         let blocked = test.journal.lines();
         let done_early = poll_once(&mut disposing).await.is_some();
@@ -153,7 +153,7 @@ fn k_012_an_undo_in_flight_holds_up_what_was_registered_before_it() {
 #[test]
 fn k_013_a_cleanup_that_fails_is_reported_once_and_stops_nothing() {
     kernel(async |test| {
-        let failing = || Cleanup::sync(|| Err::<(), _>("boom"));
+        let failing = || Cleanup::sync(|| Err("boom".into()));
 
         let lines = dispose_with_a_bad_second_cleanup(&test, failing).await;
 
@@ -171,7 +171,7 @@ fn k_013_so_is_an_asynchronous_cleanup_that_fails() {
         let failing = || {
             Cleanup::future(async || {
                 rest().await;
-                Err::<(), _>("boom")
+                Err("boom".into())
             })
         };
 
@@ -187,7 +187,7 @@ fn k_013_so_is_an_asynchronous_cleanup_that_fails() {
 #[test]
 fn k_014_a_cleanup_that_panics_is_a_cleanup_that_fails() {
     kernel(async |test| {
-        let panicking = || Cleanup::sync(|| -> Result<(), BoxError> { panic!("boom") });
+        let panicking = || Cleanup::sync(|| panic!("boom"));
 
         let lines = dispose_with_a_bad_second_cleanup(&test, panicking).await;
 

@@ -39,6 +39,7 @@ pub(crate) fn define<const N: usize>(
         let body = body.clone();
         Box::pin(async move { body(ctx).await.map(|()| None) })
     })
+    .expect("a list of names")
 }
 
 /// A plugin for tests: says when it starts and stops, needs and gives labels, waits at gates, fails on request.
@@ -118,6 +119,7 @@ impl Probe {
         PluginDef::dynamic(&name, &needs, None, move |ctx, _config| {
             Box::pin(self.clone().start(ctx))
         })
+        .expect("a list of names")
     }
 
     pub(crate) fn mount(self, ctx: &Context) -> Mount {
@@ -142,9 +144,16 @@ impl Probe {
 
     fn cleanup(self) -> Cleanup {
         if self.cleanup_gate.is_none() && self.cleanup_delay.is_zero() {
-            return Cleanup::sync(self.journal.line(&format!("{} stop", self.name)));
+            let stop = self.journal.line(&format!("{} stop", self.name));
+            return Cleanup::sync(|| {
+                stop();
+                Ok(())
+            });
         }
-        Cleanup::future(async move || self.stop_slowly().await)
+        Cleanup::future(async move || {
+            self.stop_slowly().await;
+            Ok(())
+        })
     }
 
     async fn stop_slowly(self) {
