@@ -8,26 +8,25 @@
 //!
 //! Omitted: generators as effects and setups that can be awaited; a body can await first and register then.
 //! Differs: Cordis starts all cleanups together. Here each one ends before the next begins, so that a cleanup may rely on
-//! everything that was registered before it. And Cordis accepts effects of a plugin that is not running.
+//! everything that was registered before it.
 
 mod cleanup;
 mod slots;
+mod undo;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{self, Poll};
 
 use self::cleanup::Work;
 pub use self::cleanup::{Cleanup, IntoCleanup, Outcome, mark};
 pub(super) use self::slots::Slots;
+pub use self::undo::{Undo, Undoing};
 use super::error::{Error, Panic};
-use super::fiber::{Fiber, FiberId};
-use super::guard::{self, Foreign, Guarded, LocalBoxFuture, Run};
+use super::fiber::Fiber;
+use super::guard::{self, Foreign, Guarded, Run};
 use super::kernel::Kernel;
-use super::refresh;
-use super::waits::{self, Target, Waited, Wakers};
+use super::waits::{self, Target, Wakers};
 
 /// The effects of one fiber, oldest first. Keys rise and are never used again, so an undo of an earlier load finds nothing.
 #[derive(Default)]
@@ -38,12 +37,6 @@ pub(super) struct Effects {
 
 enum Effect {
     Armed(Cleanup),
-    Running(Rc<Done>),
-}
-
-/// What unloading meets at the end of the list.
-enum Newest {
-    Armed(u64),
     Running(Rc<Done>),
 }
 
@@ -70,104 +63,21 @@ impl Effects {
 
     /// Takes an effect off the list, to undo it or to forget it; none if its undo is in flight.
     pub(super) fn take(&mut self, key: u64) -> Option<Cleanup> {
-        match self.slots.get_mut(key)? {
+        if let Effect::Running(_) = self.slots.get_mut(key)? {
+            return None;
+        }
+        match self.slots.remove(key)? {
+            Effect::Armed(cleanup) => Some(cleanup),
             Effect::Running(_) => None,
-            Effect::Armed(_) => match self.slots.remove(key)? {
-                Effect::Armed(cleanup) => Some(cleanup),
-                Effect::Running(_) => None,
-            },
         }
     }
 
-    fn newest(&mut self) -> Option<Newest> {
+    /// The key of the newest, and the undo of it that is in flight, if any.
+    fn newest(&mut self) -> Option<(u64, Option<Rc<Done>>)> {
         self.slots.last_mut().map(|(key, effect)| match effect {
-            Effect::Armed(_) => Newest::Armed(key),
-            Effect::Running(done) => Newest::Running(done.clone()),
+            Effect::Armed(_) => (key, None),
+            Effect::Running(done) => (key, Some(done.clone())),
         })
-    }
-}
-
-/// Undoes one effect. Dropping it does nothing.
-#[derive(Clone)]
-pub struct Undo {
-    kernel: Rc<Kernel>,
-    fiber: FiberId,
-    key: u64,
-}
-
-impl Undo {
-    pub(super) fn new(kernel: &Rc<Kernel>, fiber: FiberId, key: u64) -> Self {
-        Self { kernel: kernel.clone(), fiber, key }
-    }
-
-    /// Undoes the effect now; awaiting the result is optional, the cleanup runs to its end in any case.
-    ///
-    /// The result is [`Waited::Done`] when the cleanup has run, and at once if it ran before or is running. A failure of
-    /// the cleanup comes back as [`Error::Cleanup`]; if nobody awaits it, it is reported.
-    pub fn call(&self) -> Undoing {
-        let fiber = self.kernel.fiber(self.fiber);
-        let ending = match fiber.and_then(|fiber| start(&self.kernel, &fiber, self.key)) {
-            None => Ending::Now(Ok(())),
-            Some(Step::Ended(result)) => Ending::Now(result),
-            Some(Step::Going(finish, done)) => {
-                done.heard.set(true);
-                refresh::run_or_spawn(Box::pin(finish));
-                let (kernel, going) = (self.kernel.clone(), done.clone());
-                let wait = async move {
-                    waits::give_way(&kernel, Target::Run(going.run), going.ended()).await
-                };
-                Ending::Later(done, Box::pin(wait))
-            }
-        };
-        Undoing { kernel: self.kernel.clone(), fiber: self.fiber, ending }
-    }
-}
-
-/// An undo that has been called.
-pub struct Undoing {
-    kernel: Rc<Kernel>,
-    fiber: FiberId,
-    ending: Ending,
-}
-
-enum Ending {
-    Now(Result<(), Error>),
-    Later(Rc<Done>, LocalBoxFuture<'static, Waited>),
-}
-
-impl Ending {
-    /// The result, once: an error is told to one.
-    fn take_result(&mut self) -> Result<(), Error> {
-        match self {
-            Self::Now(result) => std::mem::replace(result, Ok(())),
-            Self::Later(done, _) => done.result.replace(Ok(())),
-        }
-    }
-}
-
-impl Future for Undoing {
-    type Output = Result<Waited, Error>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        let waited = match &mut self.ending {
-            Ending::Now(_) => Waited::Done,
-            Ending::Later(_, wait) => task::ready!(wait.as_mut().poll(cx)),
-        };
-        Poll::Ready(match waited {
-            Waited::Done => self.ending.take_result().map(|()| Waited::Done),
-            Waited::Requested => Ok(Waited::Requested),
-        })
-    }
-}
-
-impl Drop for Undoing {
-    fn drop(&mut self) {
-        if let Ending::Later(done, _) = &self.ending {
-            done.heard.set(false);
-        }
-        if let Err(err) = self.ending.take_result() {
-            self.kernel.report_cleanup(self.fiber, err);
-        }
     }
 }
 
@@ -240,16 +150,15 @@ async fn finish(
 pub(super) async fn undo_all(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) {
     loop {
         let newest = fiber.effects.borrow_mut().newest();
-        match newest {
-            None => break,
-            Some(Newest::Running(done)) => {
-                waits::hold(kernel, fiber.id, Target::Run(done.run), done.ended()).await;
-            }
-            Some(Newest::Armed(key)) => match start(kernel, fiber, key) {
-                Some(Step::Going(finish, _)) => finish.await,
-                Some(Step::Ended(Err(err))) => kernel.report_cleanup(fiber.id, err),
-                Some(Step::Ended(Ok(()))) | None => {}
-            },
+        let Some((key, in_flight)) = newest else { break };
+        if let Some(done) = in_flight {
+            waits::hold(kernel, fiber.id, Target::Run(done.run), done.ended()).await;
+            continue;
+        }
+        match start(kernel, fiber, key) {
+            Some(Step::Going(finish, _)) => finish.await,
+            Some(Step::Ended(Err(err))) => kernel.report_cleanup(fiber.id, err),
+            Some(Step::Ended(Ok(()))) | None => {}
         }
     }
 }

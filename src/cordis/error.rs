@@ -8,92 +8,42 @@ use std::{error::Error as StdError, fmt, ops::Deref, rc::Rc};
 /// An error of somebody else's code on its way through the kernel. Not `Send`: everything here lives on one thread.
 pub type BoxError = Box<dyn StdError>;
 
-/// What the kernel refuses or reports.
+/// What the kernel refuses or reports. `plugin` and `owner` are paths: `loader > bash`.
 #[derive(Debug, Clone, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum Error {
     /// Something was registered on a context whose plugin is not running, or is running anew.
     #[error("`{plugin}` is not running, so nothing can be registered on it")]
-    Inactive {
-        /// Path of the plugin.
-        plugin: String,
-    },
-    /// A service was read that neither the plugin nor one that encloses it declares.
+    Inactive { plugin: String },
+    /// Neither the plugin nor one that encloses it declares the service.
     #[error("`{plugin}` reads the service `{service}` without declaring it")]
-    Undeclared {
-        /// Name of the service.
-        service: String,
-        /// Path of the reader.
-        plugin: String,
-    },
-    /// A declared service is not there now.
+    Undeclared { service: String, plugin: String },
+    /// It is declared, but not there now.
     #[error("the service `{service}`, which `{plugin}` needs, is not there")]
-    Unavailable {
-        /// Name of the service.
-        service: String,
-        /// Path of the reader.
-        plugin: String,
-    },
-    /// The service exists, but is of another type than the reader expects.
+    Unavailable { service: String, plugin: String },
     #[error("the service `{service}` is not of the type that `{plugin}` expects")]
-    TypeMismatch {
-        /// Name of the service.
-        service: String,
-        /// Path of the reader.
-        plugin: String,
-    },
-    /// Two plugins provide one name.
+    TypeMismatch { service: String, plugin: String },
     #[error("the service `{service}` is provided by `{owner}` already")]
-    DuplicateService {
-        /// Name of the service.
-        service: String,
-        /// Path of the plugin that holds the name.
-        owner: String,
-    },
-    /// The name would shadow a part of the context.
+    DuplicateService { service: String, owner: String },
     #[error("a service cannot be called `{service}`, because a context has a method of that name")]
-    ReservedName {
-        /// The refused name.
-        service: String,
-    },
-    /// One event name is used with two payload types or two ways of dispatch.
+    ReservedName { service: String },
     #[error("the event `{event}` is in use with another payload or another way of dispatch")]
-    EventMismatch {
-        /// Name of the event.
-        event: String,
-    },
-    /// The setup closure of an effect failed; nothing was registered.
+    EventMismatch { event: String },
+    /// Nothing was registered.
     #[error("`{plugin}` could not set up an effect: {source}")]
-    Setup {
-        /// Path of the plugin.
-        plugin: String,
-        /// What the closure returned.
-        source: Shared,
-    },
+    Setup { plugin: String, source: Shared },
     /// The config does not fit the plugin; its body never ran.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The body of a plugin returned an error or panicked; what it had registered is undone.
+    /// The body returned an error or panicked; what it had registered is undone.
     #[error("`{plugin}` failed: {source}")]
-    Body {
-        /// Path of the plugin.
-        plugin: String,
-        /// What the body returned.
-        source: Shared,
-    },
-    /// A cleanup failed; the cleanups after it ran all the same.
+    Body { plugin: String, source: Shared },
+    /// The cleanups after it ran all the same.
     #[error("`{plugin}` failed to clean up: {source}")]
-    Cleanup {
-        /// Path of the plugin.
-        plugin: String,
-        /// What the cleanup returned.
-        source: Shared,
-    },
-    /// A wait would never end, because what is awaited waits for the one who asks.
+    Cleanup { plugin: String, source: Shared },
+    /// Nothing was awaited.
     #[error("`{plugin}` waits, directly or through others, for the one who would wait for it")]
-    WouldDeadlock {
-        /// Path of the plugin that was to be awaited.
-        plugin: String,
-    },
+    WouldDeadlock { plugin: String },
 }
 
 /// All faults of one config, found in one pass.

@@ -144,6 +144,7 @@ impl Fiber {
     }
 
     /// Whether effects are accepted. A stop that waits for the body does not close the door: the body is still running.
+    // Differs: Cordis accepts effects at any time, also those that nothing undoes any more.
     pub(super) fn admits(&self, run: u32) -> bool {
         self.run.get() == run && matches!(self.phase.get(), Phase::Loading | Phase::Active)
     }

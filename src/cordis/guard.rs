@@ -5,14 +5,14 @@
 //! Watch for: what foreign code leaves behind is foreign too. A future is dropped inside the border, and so is what a
 //! panic carried.
 
-use std::any::Any;
-use std::cell::{Cell, RefCell};
+mod panics;
+
+use std::cell::Cell;
 use std::future::{Future, pending};
-use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
-use std::sync::Once;
 use std::task::{self, Poll};
 
+pub(super) use self::panics::{call, install_panic_hook};
 use super::error::{BoxError, Panic};
 use super::fiber::FiberId;
 
@@ -33,8 +33,6 @@ pub(super) struct Run {
 
 thread_local! {
     static RUN: Cell<Option<Run>> = const { Cell::new(None) };
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-    static CAUGHT: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
 impl Run {
@@ -42,25 +40,6 @@ impl Run {
     pub(super) fn current() -> Option<Self> {
         RUN.get()
     }
-}
-
-/// Calls foreign code; a panic comes back as an error.
-pub(super) fn call<T>(f: impl FnOnce() -> T) -> Result<T, Panic> {
-    DEPTH.set(DEPTH.get() + 1);
-    let outcome = panic::catch_unwind(AssertUnwindSafe(f)).map_err(caught);
-    DEPTH.set(DEPTH.get() - 1);
-    outcome
-}
-
-/// What a panic said. The hook notes the place; it does not see a panic that plugin code caught and resumed.
-fn caught(payload: Box<dyn Any + Send>) -> Panic {
-    let seen = CAUGHT.take();
-    let said = describe(&*payload, String::new());
-    if let Err(bomb) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        // What panics when it is dropped might do so again.
-        std::mem::forget(bomb);
-    }
-    seen.filter(|seen| seen.message == said.message).unwrap_or(said)
 }
 
 /// Calls foreign code as part of a run.
@@ -96,6 +75,7 @@ impl<T: 'static> Future for Guarded<T> {
         let poll = || {
             let poll = future.as_mut().poll(cx);
             if poll.is_ready() {
+                // Its end is part of it: what it holds is dropped here.
                 *future = Box::pin(pending());
             }
             poll
@@ -116,26 +96,4 @@ pub fn catch_panic<T: 'static>(
     future: impl Future<Output = Result<T, BoxError>> + 'static,
 ) -> impl Future<Output = Result<T, BoxError>> {
     Guarded::inherit(Box::pin(future))
-}
-
-/// Inside guarded code a panic is recorded and prints nothing; outside, everything is as it was. Idempotent.
-pub(super) fn install_panic_hook() {
-    static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            if DEPTH.get() == 0 {
-                return previous(panic);
-            }
-            let place = panic.location().map(ToString::to_string).unwrap_or_default();
-            let caught = describe(panic.payload(), place);
-            CAUGHT.with(|slot| slot.replace(Some(caught)));
-        }));
-    });
-}
-
-fn describe(payload: &(dyn Any + Send), place: String) -> Panic {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-    Panic { message: text.unwrap_or_else(|| "a panic without a message".into()), place }
 }

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 use slotmap::SlotMap;
 
-use super::error::{BoxError, Error, Shared};
+use super::error::Error;
 use super::events::Bus;
 use super::fiber::{Fiber, FiberId};
-use super::guard::{self, Run};
+use super::guard::Run;
 use super::plugin::PluginDef;
 use super::refresh::{Provision, Queue, Requirement, ServiceSlot};
-use super::report::{Report, What};
+use super::report::Report;
 use super::waits::Waits;
 
 /// What all contexts share.
@@ -29,7 +29,7 @@ pub(super) struct Kernel {
     pub(super) bus: Bus,
     pub(super) queue: Queue,
     pub(super) waits: Waits,
-    reports: Box<dyn Fn(&Report)>,
+    pub(super) reports: Box<dyn Fn(&Report)>,
     /// Cleanups that failed since the shutdown began; none before it.
     pub(super) failures: RefCell<Option<Vec<Error>>>,
     next: Cell<u64>,
@@ -153,33 +153,5 @@ impl Kernel {
         let parents: HashSet<_> = fibers.iter().filter_map(|it| it.parent).collect();
         let innermost = fibers.iter().filter(|it| !parents.contains(&it.id));
         innermost.map(|it| self.path(it.id)).collect()
-    }
-
-    pub(super) fn report(&self, fiber: FiberId, what: What, error: Option<Shared>) {
-        self.send(&Report { plugin: self.path(fiber), what, error });
-    }
-
-    pub(super) fn send(&self, report: &Report) {
-        // A place for reports that panics cannot be told so.
-        drop(guard::call(|| (self.reports)(report)));
-    }
-
-    pub(super) fn report_error(&self, fiber: FiberId, what: What, error: &Error) {
-        let cause = match error {
-            Error::Body { source, .. } | Error::Cleanup { source, .. } => source.clone(),
-            other => other.clone().into(),
-        };
-        self.report(fiber, what, Some(cause));
-    }
-
-    pub(super) fn report_cleanup(&self, fiber: FiberId, error: Error) {
-        self.report_error(fiber, What::CleanupFailed, &error);
-        if let Some(failures) = &mut *self.failures.borrow_mut() {
-            failures.push(error);
-        }
-    }
-
-    pub(super) fn cleanup_error(&self, fiber: FiberId, source: BoxError) -> Error {
-        Error::Cleanup { plugin: self.path(fiber), source: source.into() }
     }
 }

@@ -3,29 +3,31 @@
 //! Three shapes come to one descriptor, [`PluginDef`]: a function (`plugin(apply)`), a value with an `apply` method
 //! (`object(value)`), and a service type that provides itself (`service::<Tools>()`). The *signature* is the declaration:
 //! `async fn apply(ctx: Context, config: Config, tools: Svc<Tools>)` needs the service `tools`, and reading a service
-//! that is not among the arguments does not compile.
+//! that is not among the arguments does not compile. How that works is in `plugin/body.rs`.
 //! Full-size counterpart: cordis `packages/core/src/registry.ts`.
-//! Watch for: the `body!` macro at the end is the whole trick; it reads the needs from the types of the arguments.
 //!
 //! Differs: NanoCordis tells functions, classes and objects apart when they are mounted. Here the compiler does.
 
+mod body;
 mod config;
+mod fault;
+mod nearest;
+mod tidy;
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::rc::Rc;
 
 use serde_json::Value;
 
+pub use self::body::{Body, Declared, Needs};
 use self::config::ConfigSpec;
-pub use self::config::{Checked, ConfigType, NoConfig, Secret, UnknownKey, nearest};
+pub use self::config::{Checked, ConfigType, NoConfig, Secret, UnknownKey};
+pub use self::nearest::nearest;
 use super::context::Context;
-use super::effect::{Cleanup, IntoCleanup};
-use super::error::{BoxError, ConfigError, Error};
-use super::guard::LocalBoxFuture;
-use super::service::{Need, Service};
-
-type BodyFuture = LocalBoxFuture<'static, Result<Option<Cleanup>, BoxError>>;
+use super::effect::Cleanup;
+use super::error::{BoxError, ConfigError};
+use super::guard::Foreign;
+use super::service::Service;
 
 /// Everything the kernel knows of a plugin before it runs. Cloning is cheap; one descriptor can be mounted many times.
 #[derive(Clone)]
@@ -38,33 +40,49 @@ pub struct PluginDef {
 struct Inner {
     needs: Vec<Declared>,
     config: ConfigSpec,
-    start: Box<dyn Fn(Context, Value) -> BodyFuture>,
+    start: Box<Start>,
 }
 
-/// A service that a plugin declares.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Declared {
-    /// Name of the service.
-    pub name: Cow<'static, str>,
-    /// Whether the plugin waits for it.
-    pub required: bool,
-}
+type Start = dyn Fn(Context, Value) -> Foreign<Option<Cleanup>>;
 
 /// Shape 1: a function. Its arguments after context and config are its needs. It is named after its module, as
 /// `tool_date::apply` is `tool-date`; [`PluginDef::named`] says otherwise.
+///
+/// ```
+/// use nano_cordis::cordis::{BoxError, Context, NoConfig, Service, Svc, plugin};
+///
+/// struct Clock;
+///
+/// impl Service for Clock {
+///     const NAME: &'static str = "clock";
+/// }
+///
+/// async fn apply(ctx: Context, _: NoConfig, clock: Svc<Clock>) -> Result<(), BoxError> {
+///     ctx.effect(|| move || drop(clock))?;
+///     Ok(())
+/// }
+///
+/// assert_eq!(plugin(apply).needs()[0].name, "clock");
+/// ```
+///
+/// A service that is not among the arguments is not there to be read:
+///
+/// ```compile_fail,E0425
+/// # use nano_cordis::cordis::{BoxError, Context, NoConfig, plugin};
+/// async fn apply(ctx: Context, _: NoConfig) -> Result<(), BoxError> {
+///     ctx.effect(|| move || drop(clock))?;
+///     Ok(())
+/// }
+/// ```
 pub fn plugin<Args, B: Body<Args>>(body: B) -> PluginDef {
-    PluginDef::new(
-        &name_of::<B>(),
-        B::needs(),
-        ConfigSpec::of::<B::Config>(),
-        move |ctx, config| body.start(ctx, config),
-    )
+    let (name, needs, config) = (body::name_of::<B>(), B::needs(), ConfigSpec::of::<B::Config>());
+    PluginDef::new(&name, needs, config, move |ctx, config| body.start(ctx, config))
 }
 
 /// Shape 2: a value with an `apply` method.
 pub fn object<P: Plugin>(value: P) -> PluginDef {
     let value = Rc::new(value);
-    let start = move |ctx: Context, config| -> BodyFuture {
+    let start = move |ctx: Context, config| -> Foreign<_> {
         let value = value.clone();
         Box::pin(async move {
             let (config, needs) = (P::Config::read(config)?, P::Needs::extract(&ctx)?);
@@ -76,7 +94,7 @@ pub fn object<P: Plugin>(value: P) -> PluginDef {
 
 /// Shape 3: a service type that provides itself under its name.
 pub fn service<S: ServicePlugin>() -> PluginDef {
-    let start = |ctx: Context, config| -> BodyFuture {
+    let start = |ctx: Context, config| -> Foreign<_> {
         Box::pin(async move {
             let (config, needs) = (S::Config::read(config)?, S::Needs::extract(&ctx)?);
             let service = S::start(ctx.clone(), config, needs).await?;
@@ -96,10 +114,7 @@ pub trait Plugin: 'static {
     /// A tuple of `Svc<T>` and `Optional<T>`.
     type Needs: Needs;
 
-    /// The body.
-    ///
-    /// # Errors
-    /// Whatever keeps the plugin from running; it is FAILED then, and what it registered is undone.
+    /// The body. If it fails, the plugin is FAILED, and what it registered is undone.
     fn apply(
         &self,
         ctx: Context,
@@ -115,10 +130,7 @@ pub trait ServicePlugin: Service + Sized {
     /// A tuple of `Svc<T>` and `Optional<T>`.
     type Needs: Needs;
 
-    /// Builds the service. Keep `ctx` for what belongs to the service itself.
-    ///
-    /// # Errors
-    /// Whatever keeps the service from running.
+    /// Builds the service, or fails. Keep `ctx` for what belongs to the service itself.
     fn start(
         ctx: Context,
         config: Self::Config,
@@ -131,36 +143,26 @@ impl PluginDef {
         name: &str,
         mut needs: Vec<Declared>,
         config: ConfigSpec,
-        start: impl Fn(Context, Value) -> BodyFuture + 'static,
+        start: impl Fn(Context, Value) -> Foreign<Option<Cleanup>> + 'static,
     ) -> Self {
         // A name that is declared twice is one need; required wins.
         needs.sort_by(|a, b| a.name.cmp(&b.name).then(b.required.cmp(&a.required)));
         needs.dedup_by(|later, kept| later.name == kept.name);
-        Self {
-            name: name.into(),
-            guard: false,
-            inner: Rc::new(Inner { needs, config, start: Box::new(start) }),
-        }
+        let inner = Rc::new(Inner { needs, config, start: Box::new(start) });
+        Self { name: name.into(), guard: false, inner }
     }
 
     /// A plugin that is made at run time, from a script or in a test. `inject` is a list of names or a map whose keys are
-    /// the names; the config is checked against `schema`, a JSON Schema, and given to `start` with its defaults.
-    ///
-    /// # Errors
-    /// [`ConfigError`] if `inject` is neither, or the schema is none.
+    /// the names; the config is checked against `schema`, a JSON Schema, and given to `start` with its defaults. The error
+    /// says that `inject` is neither, or that the schema is none.
     pub fn dynamic(
         name: &str,
         inject: &Value,
         schema: Option<Value>,
-        start: impl Fn(Context, Value) -> LocalBoxFuture<'static, Result<Option<Cleanup>, BoxError>>
-        + 'static,
+        start: impl Fn(Context, Value) -> Foreign<Option<Cleanup>> + 'static,
     ) -> Result<Self, ConfigError> {
-        Ok(Self::new(
-            name,
-            config::declared(name, inject)?,
-            ConfigSpec::dynamic(name, schema)?,
-            start,
-        ))
+        let (needs, config) = (body::declared(name, inject)?, ConfigSpec::dynamic(name, schema)?);
+        Ok(Self::new(name, needs, config, start))
     }
 
     /// The same plugin under another name.
@@ -200,110 +202,13 @@ impl PluginDef {
         self.inner.config.schema()
     }
 
-    /// Checks a config: fills in defaults, drops nulls, names unknown keys.
-    ///
-    /// # Errors
-    /// All faults at once, each with its path.
+    /// Checks a config: fills in defaults, drops nulls, names unknown keys. The error holds all faults at once.
     pub fn check(&self, config: &Value) -> Result<Checked, ConfigError> {
         self.inner.config.check(&self.name, config, self.guard)
     }
 
     /// Begins a load, with a config that has been checked.
-    pub(super) fn start(&self, ctx: Context, config: Value) -> BodyFuture {
+    pub(super) fn start(&self, ctx: Context, config: Value) -> Foreign<Option<Cleanup>> {
         (self.inner.start)(ctx, config)
     }
 }
-
-/// `my_app::tool_date::apply` is called `tool-date`.
-fn name_of<B>() -> String {
-    let path = std::any::type_name::<B>();
-    let module = path.rsplit("::").find(|part| !part.starts_with('{') && *part != "apply");
-    module.unwrap_or("anonymous").replace('_', "-")
-}
-
-/// A tuple of needs.
-pub trait Needs: Sized + 'static {
-    /// What they declare.
-    fn declare() -> Vec<Declared>;
-    /// Their values.
-    ///
-    /// # Errors
-    /// As [`Need::extract`].
-    fn extract(ctx: &Context) -> Result<Self, Error>;
-}
-
-/// A function that can be a plugin; see [`plugin`]. `Args` only tells the compiler how many needs it has.
-#[diagnostic::on_unimplemented(
-    message = "this function cannot be a plugin",
-    note = "a plugin is an `async fn(ctx: Context, config: Config, …) -> Result<(), E>`; each further argument is a \
-            `Svc<T>` or an `Optional<T>`, at most eight of them; `Config` derives `Deserialize` and `JsonSchema`"
-)]
-pub trait Body<Args>: 'static {
-    /// The type of its config.
-    type Config: ConfigType;
-    /// What its arguments declare.
-    fn needs() -> Vec<Declared>;
-    /// Begins a load.
-    fn start(
-        &self,
-        ctx: Context,
-        config: Value,
-    ) -> LocalBoxFuture<'static, Result<Option<Cleanup>, BoxError>>;
-}
-
-fn declare<N: Need>() -> Declared {
-    let (name, required) = N::declare();
-    Declared { name: name.into(), required }
-}
-
-macro_rules! body {
-    ($($need:ident)*) => {
-        impl<$($need: Need),*> Needs for ($($need,)*) {
-            fn declare() -> Vec<Declared> {
-                vec![$(declare::<$need>()),*]
-            }
-
-            #[allow(unused_variables, reason = "a tuple of none reads nothing")]
-            fn extract(ctx: &Context) -> Result<Self, Error> {
-                Ok(($($need::extract(ctx)?,)*))
-            }
-        }
-
-        impl<Fun, Fut, Conf, Ret, Mark, $($need),*> Body<(Conf, Ret, Mark, $($need,)*)> for Fun
-        where
-            Fun: Fn(Context, Conf, $($need),*) -> Fut + 'static,
-            Fut: Future<Output = Ret> + 'static,
-            Ret: IntoCleanup<Mark>,
-            Conf: ConfigType,
-            $($need: Need,)*
-        {
-            type Config = Conf;
-
-            fn needs() -> Vec<Declared> {
-                vec![$(declare::<$need>()),*]
-            }
-
-            #[allow(non_snake_case, reason = "the arguments are called as their types")]
-            fn start(&self, ctx: Context, config: Value) -> BodyFuture {
-                let prepared = Conf::read(config).map_err(BoxError::from).and_then(|config| {
-                    $(let $need = $need::extract(&ctx)?;)*
-                    Ok(self(ctx, config, $($need),*))
-                });
-                match prepared {
-                    Ok(body) => Box::pin(async move { body.await.into_cleanup() }),
-                    Err(err) => Box::pin(std::future::ready(Err(err))),
-                }
-            }
-        }
-    };
-}
-
-body!();
-body!(A);
-body!(A B);
-body!(A B C);
-body!(A B C D);
-body!(A B C D E);
-body!(A B C D E F);
-body!(A B C D E F G);
-body!(A B C D E F G H);

@@ -22,6 +22,8 @@ use super::kernel::Kernel;
 use super::waits::{self, Target, Wakers};
 
 /// One name in the table of services: who provides it now, and who asks for it.
+// Omitted: isolated realms, in which one name means another service, and a config of a service for each part of the tree.
+// One table is enough for one agent.
 pub(super) struct ServiceSlot {
     pub(super) name: Rc<str>,
     pub(super) provision: RefCell<Option<Rc<Provision>>>,

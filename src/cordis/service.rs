@@ -6,6 +6,8 @@
 //! the service's. What belongs to the service itself is registered with the context it kept from its own start.
 //! Full-size counterpart: cordis `packages/core/src/service.ts`, `reflect.ts` and `utils.ts` (traceable).
 //! Watch for: inside such a method a read is checked against what the *service* declares.
+//!
+//! Omitted: services that can be called like functions, and a predicate by which a service says when it can be used.
 
 use std::any::Any;
 use std::future::Future;
@@ -79,10 +81,7 @@ impl<S: Service + ?Sized> Optional<S> {
 pub trait Need: Sized + 'static {
     /// Name of the service, and whether the plugin waits for it.
     fn declare() -> (&'static str, bool);
-    /// The value for a load that is beginning.
-    ///
-    /// # Errors
-    /// [`Error::TypeMismatch`], or [`Error::Unavailable`] outside a load.
+    /// The value for a load that is beginning. Fails with [`Error::TypeMismatch`], or [`Error::Unavailable`] outside a load.
     fn extract(ctx: &Context) -> Result<Self, Error>;
 }
 
@@ -106,18 +105,13 @@ impl<S: Service + ?Sized> Need for Optional<S> {
     }
 }
 
-/// How the walk from a reader to the root ended.
-enum Found {
-    Provision(Rc<Provision>),
-    Unavailable,
-    Undeclared,
-}
-
 /// Names that a service cannot have: in a script they would hide a part of the context.
 const RESERVED: &str = "answer effect emit get intercept on parallel path plugin provide serial service spawn stopping \
                         waterfall";
 
 impl Context {
+    // Omitted: `ctx.set`, accessors and mixins, by which Cordis puts other things on a context.
+
     /// Offers a service under its name, from when this plugin is ACTIVE until it unloads. Fails with
     /// [`Error::DuplicateService`] if the name is held, [`Error::ReservedName`], or [`Error::Inactive`].
     pub fn provide<S: Service + ?Sized>(&self, value: Rc<S>) -> Result<Undo, Error> {
@@ -162,18 +156,9 @@ impl Context {
 
     /// As [`service`](Self::service), under any name.
     pub fn service_named<S: ?Sized + 'static>(&self, name: &str) -> Result<Svc<S>, Error> {
-        let found = self.find(name);
-        if let Found::Provision(provision) = &found
-            && let Some(view) = self.view(provision)
-        {
-            return Ok(view);
-        }
-        let (service, plugin) = (name.into(), self.kernel.path(self.origin));
-        Err(match found {
-            Found::Provision(_) => Error::TypeMismatch { service, plugin },
-            Found::Unavailable => Error::Unavailable { service, plugin },
-            Found::Undeclared => Error::Undeclared { service, plugin },
-        })
+        let provision = self.find(name)?;
+        let mismatch = || Error::TypeMismatch { service: name.into(), plugin: self.reader() };
+        self.view(&provision).ok_or_else(mismatch)
     }
 
     /// A service that is there or not, whatever was declared: the way to read an optional one.
@@ -192,24 +177,29 @@ impl Context {
         Some(Svc { value, ctx: Self { origin: provision.owner, ..self.clone() } })
     }
 
-    fn find(&self, name: &str) -> Found {
-        let Some(reader) = self.kernel.fiber(self.origin) else { return Found::Unavailable };
-        let now = || self.kernel.current(name).map_or(Found::Unavailable, Found::Provision);
+    /// Goes up from the reader to the first plugin that has the service or declares it. The root reads whatever is there.
+    fn find(&self, name: &str) -> Result<Rc<Provision>, Error> {
+        let unavailable = || Error::Unavailable { service: name.into(), plugin: self.reader() };
+        let reader = self.kernel.fiber(self.origin).ok_or_else(unavailable)?;
         if reader.parent.is_none() {
-            return now();
+            return self.kernel.current(name).ok_or_else(unavailable);
         }
         let mut next = Some(reader);
         while let Some(fiber) = next {
             if let Some(provision) = fiber.own(name) {
-                return Found::Provision(provision);
+                return Ok(provision);
             }
-            match fiber.needs.iter().find(|need| &*need.slot.name == name) {
-                Some(need) if need.required => return Found::Unavailable,
-                Some(_) => return now(),
-                None => next = fiber.parent.and_then(|id| self.kernel.fiber(id)),
+            if let Some(need) = fiber.needs.iter().find(|need| &*need.slot.name == name) {
+                let optional = self.kernel.current(name).filter(|_| !need.required);
+                return optional.ok_or_else(unavailable);
             }
+            next = fiber.parent.and_then(|id| self.kernel.fiber(id));
         }
-        Found::Undeclared
+        Err(Error::Undeclared { service: name.into(), plugin: self.reader() })
+    }
+
+    fn reader(&self) -> String {
+        self.kernel.path(self.origin)
     }
 }
 
