@@ -119,7 +119,9 @@ fn the_reading_path_can_be_read_in_an_afternoon() {
 #[test]
 fn the_kernel_does_not_know_that_agents_exist() {
     let knows = |path: &String| {
-        read(path).lines().any(|line| !line.trim_start().starts_with("//") && line.contains("harness::"))
+        read(path)
+            .lines()
+            .any(|line| !line.trim_start().starts_with("//") && line.contains("harness::"))
     };
     let importing: Vec<_> = files("src/cordis", "rs").into_iter().filter(knows).collect();
 
