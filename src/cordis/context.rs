@@ -135,7 +135,7 @@ impl Context {
         let mount =
             Mount { kernel: self.kernel.clone(), id: child.id, status: child.status.clone() };
         let key = owner.effects.borrow_mut().reserve();
-        owner.effects.borrow_mut().insert(key, mount::dispose_child(mount.clone()));
+        owner.effects.borrow_mut().insert(key, mount::dispose_child(owner.id, mount.clone()));
         child.key.set(key);
         self.kernel.mark(&child);
         Ok(mount)

@@ -221,6 +221,8 @@ pub(super) async fn drive(kernel: Rc<Kernel>, fiber: Rc<Fiber>) {
             Next::Unload => unload(&kernel, &fiber).await,
             Next::End => {
                 kernel.remove(&fiber);
+                // A mark that is left finds nothing to move, so nobody would tell those who wait.
+                fiber.queued.set(false);
                 fiber.show(State::Disposed);
                 break;
             }

@@ -108,7 +108,7 @@ impl IntoFuture for Disposing {
 }
 
 /// The cleanup of the effect that a child is to its parent.
-pub(super) fn dispose_child(mount: Mount) -> Cleanup {
+pub(super) fn dispose_child(parent: FiberId, mount: Mount) -> Cleanup {
     Cleanup::future(move || {
         if let Some(fiber) = mount.kernel.fiber(mount.id) {
             mount.kernel.retire(&fiber);
@@ -116,7 +116,7 @@ pub(super) fn dispose_child(mount: Mount) -> Cleanup {
         async move {
             let gone = |status: &Status| status.state.get() == State::Disposed;
             let target = Target::Fiber(mount.id);
-            waits::hold(&mount.kernel, mount.id, target, |cx| mount.status.poll(cx, gone)).await;
+            waits::hold(&mount.kernel, parent, target, |cx| mount.status.poll(cx, gone)).await;
             Ok(())
         }
     })

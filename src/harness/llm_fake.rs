@@ -35,44 +35,22 @@ pub struct Config {
     repeat: Repeat,
 }
 
-/// One reply: text, calls, or both; or an error. `tool` and `args` are one call, `tool_calls` are several.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+/// One reply: text, calls, or both; or an error.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 struct Line {
     content: Option<String>,
+    /// One call, with `args`. A text there is sent as this text, JSON or not.
     tool: Option<String>,
     #[serde(default)]
     args: Value,
+    /// Several calls, in the form of the wire.
     #[serde(default)]
-    tool_calls: Vec<ScriptedCall>,
+    #[schemars(with = "Vec<Value>")]
+    tool_calls: Vec<ToolCallRequest>,
     error: Option<String>,
     reasoning_content: Option<String>,
     finish_reason: Option<String>,
     usage: Option<Value>,
-}
-
-/// A call, in short form or in the form of the wire. Arguments that are a text are sent as this text, JSON or not.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum ScriptedCall {
-    Short {
-        tool: String,
-        #[serde(default)]
-        args: Value,
-        #[serde(default)]
-        id: String,
-    },
-    Wire {
-        function: ScriptedFunction,
-        #[serde(default)]
-        id: String,
-    },
-}
-
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-struct ScriptedFunction {
-    name: String,
-    #[serde(default)]
-    arguments: Value,
 }
 
 /// What follows the last reply.
@@ -166,10 +144,13 @@ impl Line {
         if let Some(message) = self.error {
             return Err(LlmError::Scripted(message));
         }
-        let single =
-            self.tool.map(|tool| ScriptedCall::Short { tool, args: self.args, id: String::new() });
-        let mut tool_calls: Vec<_> =
-            single.into_iter().chain(self.tool_calls).map(ScriptedCall::request).collect();
+        let arguments = match self.args {
+            Value::Null => "{}".into(),
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        let single = self.tool.map(|tool| ToolCallRequest::new("", tool, arguments));
+        let mut tool_calls: Vec<_> = single.into_iter().chain(self.tool_calls).collect();
         request.settle_ids(&mut tool_calls);
         let message = AssistantMessage {
             content: self.content,
@@ -181,31 +162,11 @@ impl Line {
     }
 }
 
-impl ScriptedCall {
-    fn request(self) -> ToolCallRequest {
-        let (id, name, arguments) = match self {
-            Self::Short { tool, args, id } => (id, tool, args),
-            Self::Wire { function, id } => (id, function.name, function.arguments),
-        };
-        let arguments = match arguments {
-            Value::Null => "{}".into(),
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
-        ToolCallRequest::new(id, name, arguments)
-    }
-}
-
 /// The two replies of the README's first run.
 fn sample() -> Vec<Line> {
-    let asks = Line {
-        tool: Some("bash".into()),
-        args: json!({"command": "echo hello from nano"}),
-        ..Line::default()
-    };
-    let ends = Line {
-        content: Some("The command ran; that is all for this scripted reply.".into()),
-        ..Line::default()
-    };
-    vec![asks, ends]
+    let script = json!([
+        { "tool": "bash", "args": { "command": "echo hello from nano" } },
+        { "content": "The command ran; that is all for this scripted reply." },
+    ]);
+    serde_json::from_value(script).expect("it is a script")
 }

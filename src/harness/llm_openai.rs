@@ -8,7 +8,7 @@
 use std::{num::NonZeroU32, rc::Rc};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -51,11 +51,12 @@ pub struct Config {
     reasoning: Reasoning,
     /// Most tokens of one reply. Absent: as the service likes.
     max_tokens: Option<NonZeroU32>,
-    /// What the service calls that limit; newer models of `OpenAI` say `max_completion_tokens`.
+    /// What the service calls that limit; newer models of OpenAI say `max_completion_tokens`.
     #[serde(default = "max_tokens_field")]
     max_tokens_field: String,
     /// Further fields of every request, such as `temperature`.
     #[serde(default)]
+    #[schemars(with = "Map<String, Value>")]
     body: Extra,
     /// Limit for making a connection.
     #[serde(default = "connect_timeout_ms")]
@@ -97,10 +98,8 @@ impl Llm for OpenAi {
         let adapter = self.0.clone();
         // Whatever the request is waiting for, dropping it closes its connection.
         Box::pin(async move {
-            cancel
-                .run_until_cancelled(adapter.ask(&request))
-                .await
-                .unwrap_or(Err(LlmError::Cancelled))
+            let asking = adapter.ask(&request);
+            cancel.run_until_cancelled(asking).await.unwrap_or(Err(LlmError::Cancelled))
         })
     }
 }
@@ -150,20 +149,16 @@ enum Reasoning {
 }
 
 /// Fields that the user adds. What the adapter makes itself is not theirs: the log would not have it.
-#[derive(Debug, Clone, Default, JsonSchema)]
-#[schemars(transparent)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
 struct Extra(Map<String, Value>);
 
-impl<'de> Deserialize<'de> for Extra {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let fields = Map::deserialize(from)?;
-        match fields
-            .keys()
-            .find(|it| matches!(it.as_str(), "model" | "messages" | "tools" | "stream"))
-        {
-            Some(name) => Err(D::Error::custom(format!(
-                "`body.{name}` is made by the adapter and cannot be set"
-            ))),
+impl TryFrom<Map<String, Value>> for Extra {
+    type Error = String;
+
+    fn try_from(fields: Map<String, Value>) -> Result<Self, String> {
+        match ["model", "messages", "tools", "stream"].iter().find(|it| fields.contains_key(**it)) {
+            Some(name) => Err(format!("`body.{name}` is made by the adapter and cannot be set")),
             None => Ok(Self(fields)),
         }
     }

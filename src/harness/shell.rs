@@ -28,7 +28,11 @@ pub trait Shell: 'static {
     fn resolve(&self, request: &ShellRequest) -> Result<ShellSpec, ShellError>;
 
     /// Runs the command. A pulled `cancel` brings the result within 100 ms, whatever the command does.
-    fn run(&self, spec: ShellSpec, cancel: CancellationToken) -> LocalBoxFuture<'static, Result<ShellResult, ShellError>>;
+    fn run(
+        &self,
+        spec: ShellSpec,
+        cancel: CancellationToken,
+    ) -> LocalBoxFuture<'static, Result<ShellResult, ShellError>>;
 }
 
 impl Service for dyn Shell {
@@ -105,9 +109,13 @@ pub enum ShellError {
     NoDirectory { path: PathBuf },
     #[error("the command holds a NUL byte, which no program can be given")]
     NulByte,
-    #[error("the command is {bytes} bytes long, more than the system passes on; write it to a file in parts and run that")]
+    #[error(
+        "the command is {bytes} bytes long, more than the system passes on; write it to a file in parts and run that"
+    )]
     TooLong { bytes: usize },
-    #[error("no `bash` in the PATH; install bash, or give the shell entry in cordis.yml another provider")]
+    #[error(
+        "no `bash` in the PATH; install bash, or give the shell entry in cordis.yml another provider"
+    )]
     NoBash,
     #[error("bash could not be started: {source}")]
     Start { source: io::Error },
@@ -136,7 +144,10 @@ impl Waterfall for ShellEnv {
 /// take out, but with everything that the user named in `pass`.
 pub async fn child_env(ctx: &Context, env: &Env, pass: &[String]) -> Result<Vars, ShellError> {
     let own = |keep: &dyn Fn(&OsStr) -> bool| -> Vars {
-        env.all().filter(|(name, _)| keep(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+        env.all()
+            .filter(|(name, _)| keep(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     };
     let open = Rc::new(own(&|name| !looks_secret(name)));
     let vars = ctx.waterfall::<ShellEnv>(open, async |vars: Rc<Vars>| Ok(Vars::clone(&vars))).await;

@@ -17,11 +17,7 @@ use std::{
 use nix::sys::signal::Signal;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::{
-    join, select,
-    sync::oneshot,
-    time::timeout,
-};
+use tokio::{join, select, sync::oneshot, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -45,37 +41,29 @@ type Answer = Result<ShellResult, ShellError>;
 const DRAIN: Duration = Duration::from_millis(200);
 /// How long a cancelled command may take to end before its result is given without its exit code.
 const PROMPT: Duration = Duration::from_millis(20);
+/// The longest grace at unload: a program that ends waits no longer, and must not leave anyone behind.
+const LAST_GRACE: Duration = Duration::from_secs(3);
 
 /// Config of `shell-local`.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Config {
     /// Deadline of a command that asks for none, in milliseconds.
-    #[serde(default = "default_timeout_ms")]
     #[schemars(range(min = 1))]
     timeout_ms: u64,
     /// The longest deadline that a command can ask for.
-    #[serde(default = "default_max_timeout_ms")]
     #[schemars(range(min = 1))]
     max_timeout_ms: u64,
     /// How long a command that is stopped may take to end before it is killed.
-    #[serde(default = "default_grace_ms")]
     grace_ms: u64,
     /// Environment variables that commands see although their names look secret.
-    #[serde(default)]
     pass_env: Vec<String>,
 }
 
-fn default_timeout_ms() -> u64 {
-    120_000
-}
-
-fn default_max_timeout_ms() -> u64 {
-    600_000
-}
-
-fn default_grace_ms() -> u64 {
-    3_000
+impl Default for Config {
+    fn default() -> Self {
+        Self { timeout_ms: 120_000, max_timeout_ms: 600_000, grace_ms: 3_000, pass_env: Vec::new() }
+    }
 }
 
 /// Provides `shell`.
@@ -105,7 +93,8 @@ impl LocalShell {
     fn new(ctx: &Context, config: Config, env: Rc<Env>) -> io::Result<Self> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        let scratch = PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
+        let scratch =
+            PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
         let (config, cwd) = (Rc::new(config), std::env::current_dir()?);
         Ok(Self { ctx: ctx.clone(), config, env, cwd, scratch, families: Families::default() })
     }
@@ -115,13 +104,15 @@ impl LocalShell {
     }
 
     /// The whole life of one command and of the children it leaves behind.
-    async fn live(self, spec: ShellSpec, cancel: CancellationToken, answer: oneshot::Sender<Answer>) {
+    async fn live(
+        self,
+        spec: ShellSpec,
+        cancel: CancellationToken,
+        answer: oneshot::Sender<Answer>,
+    ) {
         let vars = child_env(&self.ctx, &self.env, &self.config.pass_env).await;
-        let started = vars.and_then(|vars| match cancel.is_cancelled() {
-            true => Err(ShellError::Cancelled),
-            false => start(&spec, vars),
-        });
-        let (child, stdout, stderr) = match started {
+        let vars = if cancel.is_cancelled() { Err(ShellError::Cancelled) } else { vars };
+        let (child, stdout, stderr) = match vars.and_then(|vars| start(&spec, vars)) {
             Ok(started) => started,
             Err(err) => return drop(answer.send(Err(err))),
         };
@@ -130,7 +121,14 @@ impl LocalShell {
         join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
     }
 
-    async fn watch(&self, mut child: Child, spec: &ShellSpec, prints: &Prints, cancel: CancellationToken, mut answer: oneshot::Sender<Answer>) {
+    async fn watch(
+        &self,
+        mut child: Child,
+        spec: &ShellSpec,
+        prints: &Prints,
+        cancel: CancellationToken,
+        mut answer: oneshot::Sender<Answer>,
+    ) {
         let family = child.family;
         let mut result = ShellResult { timeout_ms: spec.timeout_ms, ..ShellResult::default() };
         let status = select! {
@@ -150,7 +148,7 @@ impl LocalShell {
         (result.stdout, result.stderr) = prints.close();
         (result.exit_code, result.signal) = status.map_or((None, None), code_and_signal);
         let is_stopping = result.cancelled;
-        answer.send(Ok(result)).ok();
+        drop(answer.send(Ok(result)));
         if is_stopping {
             child.end(self.grace()).await;
         }
@@ -169,7 +167,7 @@ impl LocalShell {
 
     async fn stop(self) {
         let left: Vec<_> = self.families.take().into_iter().collect();
-        stop_all(&left, self.grace()).await;
+        stop_all(&left, self.grace().min(LAST_GRACE)).await;
         fs::remove_dir_all(&self.scratch).ok();
     }
 }
@@ -179,7 +177,8 @@ impl Shell for LocalShell {
         if request.command.contains('\0') {
             return Err(ShellError::NulByte);
         }
-        let timeout_ms = request.timeout_ms.unwrap_or(self.config.timeout_ms).clamp(1, self.config.max_timeout_ms);
+        let asked_ms = request.timeout_ms.unwrap_or(self.config.timeout_ms);
+        let timeout_ms = asked_ms.clamp(1, self.config.max_timeout_ms);
         let cwd = request.cwd.as_ref().map_or_else(|| self.cwd.clone(), |it| self.cwd.join(it));
         let spill_dir = request.spill_dir.clone().unwrap_or_else(|| self.scratch.clone());
         Ok(ShellSpec { command: request.command.clone(), cwd, timeout_ms, spill_dir })
@@ -191,7 +190,8 @@ impl Shell for LocalShell {
         Box::pin(async move {
             let (answer, result) = oneshot::channel();
             let ctx = shell.ctx.clone();
-            ctx.spawn("command", async move |_| shell.live(spec, cancel, answer).await).map_err(|_| ShellError::Unloaded)?;
+            ctx.spawn("command", async move |_| shell.live(spec, cancel, answer).await)
+                .map_err(|_| ShellError::Unloaded)?;
             result.await.unwrap_or(Err(ShellError::Unloaded))
         })
     }
@@ -209,7 +209,8 @@ fn code_and_signal(status: ExitStatus) -> (Option<i32>, Option<String>) {
     match status.signal() {
         None => (status.code(), None),
         Some(number) => {
-            let name = Signal::try_from(number).map_or_else(|_| format!("signal {number}"), |it| it.as_str().to_owned());
+            let name = Signal::try_from(number)
+                .map_or_else(|_| format!("signal {number}"), |it| it.as_str().to_owned());
             (Some(128 + number), Some(name))
         }
     }

@@ -1,6 +1,6 @@
 //! Bash tool: lets the model run commands in the shell.
 //!
-//! Needs `tools` and `shell`. Registers the tool `bash`.
+//! Needs `tools` and `shell`; uses `persistence` if it is there. Registers the tool `bash`.
 //! Full-size counterpart: the tool-bash package.
 //! Watch for: the text of a result ends with how the command ended, always; a command that fails is no failed call.
 
@@ -11,9 +11,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    cordis::{BoxError, Context, Svc},
+    cordis::{BoxError, Context, Optional, Svc},
     harness::{
-        shell::{Output, Shell, ShellRequest, ShellResult},
+        persistence::Persistence,
+        shell::{Shell, ShellRequest, ShellResult},
         tools::{Call, Tool, Tools},
     },
 };
@@ -36,11 +37,20 @@ fn default_description() -> String {
 // Omitted: the full version adds a section to the prompt that tells the model to look at the exit marker, and runs
 // commands in the background that it can ask about later. The description says enough, and `&` does the rest.
 /// Registers `bash`.
-pub async fn apply(_ctx: Context, config: Config, tools: Svc<Tools>, shell: Svc<dyn Shell>) -> Result<(), BoxError> {
+pub async fn apply(
+    _ctx: Context,
+    config: Config,
+    tools: Svc<Tools>,
+    shell: Svc<dyn Shell>,
+    saved: Optional<Persistence>,
+) -> Result<(), BoxError> {
     let asked = shell.clone();
     let check = move |arguments: &Map<String, Value>| can_run(&asked, arguments);
     let run = async move |arguments: Arguments, call: Rc<Call>| {
-        let spec = shell.resolve(&arguments.request())?;
+        // Long output belongs to the session, so it is kept beside the log, if there is one.
+        let spill_dir =
+            saved.get().zip(call.session.as_ref()).map(|(saved, it)| saved.dir().join(it.id()));
+        let spec = shell.resolve(&ShellRequest { spill_dir, ..arguments.into() })?;
         let result = shell.run(spec, call.cancel.clone()).await?;
         Ok::<_, BoxError>(describe(&result))
     };
@@ -60,16 +70,18 @@ struct Arguments {
     workdir: Option<PathBuf>,
 }
 
-impl Arguments {
-    fn request(self) -> ShellRequest {
-        ShellRequest { command: self.command, cwd: self.workdir, timeout_ms: self.timeout_ms, spill_dir: None }
+impl From<Arguments> for ShellRequest {
+    fn from(arguments: Arguments) -> Self {
+        let Arguments { command, timeout_ms, workdir: cwd } = arguments;
+        Self { command, cwd, timeout_ms, spill_dir: None }
     }
 }
 
 /// What the shell refuses is refused before the user is asked about it.
 fn can_run(shell: &Svc<dyn Shell>, arguments: &Map<String, Value>) -> Result<(), String> {
-    let arguments: Arguments = serde_json::from_value(Value::Object(arguments.clone())).map_err(|it| it.to_string())?;
-    shell.resolve(&arguments.request()).map(drop).map_err(|it| it.to_string())
+    let arguments: Arguments =
+        serde_json::from_value(Value::Object(arguments.clone())).map_err(|it| it.to_string())?;
+    shell.resolve(&arguments.into()).map(drop).map_err(|it| it.to_string())
 }
 
 // Differs: the full version names the exit code only when it is not 0, and keeps the tail of long output only. Here the
@@ -109,15 +121,21 @@ fn last_states(text: &str) -> String {
 }
 
 fn marks(result: &ShellResult) -> Vec<String> {
-    let replaced = |it: &Output| it.replaced;
-    let notes = [
-        (replaced(&result.stdout) || replaced(&result.stderr)).then(|| "[bytes that are not UTF-8 were replaced]".into()),
-        result.left_children.then(|| "[the command left processes running]".into()),
-        result.timed_out.then(|| format!("[timed out after {}ms]", result.timeout_ms)),
-        result.cancelled.then(|| "[cancelled]".into()),
-        ending(result),
-    ];
-    notes.into_iter().flatten().collect()
+    let mut marks = Vec::new();
+    if result.stdout.replaced || result.stderr.replaced {
+        marks.push("[bytes that are not UTF-8 were replaced]".into());
+    }
+    if result.left_children {
+        marks.push("[the command left processes running]".into());
+    }
+    if result.timed_out {
+        marks.push(format!("[timed out after {}ms]", result.timeout_ms));
+    }
+    if result.cancelled {
+        marks.push("[cancelled]".into());
+    }
+    marks.extend(ending(result));
+    marks
 }
 
 fn ending(result: &ShellResult) -> Option<String> {
@@ -131,16 +149,26 @@ fn ending(result: &ShellResult) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::shell::Output;
 
     fn printed(stdout: &str, stderr: &str) -> ShellResult {
         let output = |text: &str| Output { text: text.into(), ..Output::default() };
         let (stdout, stderr) = (output(stdout), output(stderr));
-        ShellResult { exit_code: Some(0), timeout_ms: 200, stdout, stderr, ..ShellResult::default() }
+        ShellResult {
+            exit_code: Some(0),
+            timeout_ms: 200,
+            stdout,
+            stderr,
+            ..ShellResult::default()
+        }
     }
 
     #[test]
     fn h_127_the_marker_follows_the_output_after_an_empty_line() {
-        assert_eq!(describe(&printed("hello from nano\n", "")), "hello from nano\n\n[exit code: 0]");
+        assert_eq!(
+            describe(&printed("hello from nano\n", "")),
+            "hello from nano\n\n[exit code: 0]"
+        );
     }
 
     #[test]
@@ -161,18 +189,27 @@ mod tests {
 
     #[test]
     fn h_130_a_signal_is_named_beside_the_code_that_a_shell_would_give() {
-        let killed = ShellResult { exit_code: Some(137), signal: Some("SIGKILL".into()), ..printed("", "") };
+        let killed =
+            ShellResult { exit_code: Some(137), signal: Some("SIGKILL".into()), ..printed("", "") };
 
         assert_eq!(describe(&killed), "(no output)\n[killed by signal: SIGKILL, exit code: 137]");
     }
 
     #[test]
     fn h_131_notes_come_before_the_timeout_and_the_marker_comes_last() {
-        let late = ShellResult { timed_out: true, left_children: true, exit_code: Some(143), ..printed("early\n", "") };
+        let late = ShellResult {
+            timed_out: true,
+            left_children: true,
+            exit_code: Some(143),
+            ..printed("early\n", "")
+        };
 
         let text = describe(&late);
 
-        assert_eq!(text, "early\n\n[the command left processes running]\n[timed out after 200ms]\n[exit code: 143]");
+        assert_eq!(
+            text,
+            "early\n\n[the command left processes running]\n[timed out after 200ms]\n[exit code: 143]"
+        );
     }
 
     #[test]
@@ -180,7 +217,10 @@ mod tests {
         let mut result = printed("a\u{FFFD}\n", "");
         result.stdout.replaced = true;
 
-        assert_eq!(describe(&result), "a\u{FFFD}\n\n[bytes that are not UTF-8 were replaced]\n[exit code: 0]");
+        assert_eq!(
+            describe(&result),
+            "a\u{FFFD}\n\n[bytes that are not UTF-8 were replaced]\n[exit code: 0]"
+        );
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Lines become turns: from a pipe, and at the prompt of a terminal.
 
-use crate::support::{Folder, Running, id_of, list, reason, said, script, scripted, texts};
-use crate::terminal::{CTRL_D, Terminal};
+use crate::support::{
+    Folder, Running, SCRIPTED_END, WAIT_FOR_GO, id_of, list, reason, said, script, scripted, texts,
+};
+use crate::terminal::{CTRL_D, CTRL_U, Terminal};
 
 const HELLO: &str = "{content: Hello}";
 
@@ -20,7 +22,10 @@ fn h_158_at_a_terminal_the_session_is_named_and_the_prompt_is_shown() {
     let (shown, status) = terminal.ended();
 
     let id = id_of(&folder.sessions()[0]);
-    assert!(shown.starts_with(&format!("session {id} (continue later: nano-cordis --resume {id})\n")), "{shown}");
+    assert!(
+        shown.starts_with(&format!("session {id} (continue later: nano-cordis --resume {id})\n")),
+        "{shown}"
+    );
     assert_eq!((said(&folder.log()), status), (vec!["hi"], 0));
 }
 
@@ -72,7 +77,12 @@ fn h_167_a_line_that_is_no_answer_refuses_and_stays_the_next_turn() {
     let ended = folder.run(&[], "one\ntwo\ny\n");
 
     assert_eq!(said(&folder.log()), ["one", "two"]);
-    assert!(ended.err.contains("refused: \"two\" is no answer") && ended.err.contains("stays the next turn"), "{}", ended.err);
+    assert!(
+        ended.err.contains("refused: \"two\" is no answer")
+            && ended.err.contains("stays the next turn"),
+        "{}",
+        ended.err
+    );
     assert_eq!(ended.out.matches("[result] hello from nano").count(), 1);
 }
 
@@ -133,29 +143,36 @@ fn lines_pasted_without_marks_are_turns_and_none_is_lost() {
 
 #[test]
 fn what_is_typed_during_a_turn_waits_for_the_prompt() {
-    let slow = "name: llm-fake, config: {delayMs: 500}";
-    let folder = Folder::with(&list(&[("llm", slow)]));
+    let folder = Folder::with(&scripted(&format!(
+        "{WAIT_FOR_GO}, {{tool: bash, args: {{command: echo a}}}}, {{content: Hello}}"
+    )));
     let mut terminal = Terminal::start(folder.command(&[]));
 
     terminal.wait_for("you> ");
     terminal.type_keys("one\r");
-    terminal.wait_for("[?2004l");
-    terminal.type_keys("y\rtwo");
-    terminal.wait_for("[y/N] ");
-    terminal.type_keys("n\r");
-    terminal.wait_for("you> y");
-    terminal.wait_for("[y/N] ");
-    terminal.type_keys("n\r");
-    terminal.wait_for("you> two");
-    terminal.type_keys(" words\r");
     terminal.wait_for("[y/N] ");
     terminal.type_keys("y\r");
-    terminal.wait_for("assistant> ");
+    terminal.wait_for("\n");
+    terminal.type_keys("two\rthr");
+    terminal.wait_for("thr");
+    folder.write("go", "");
+    for answer in ["n\r", "y\r", "y\r"] {
+        terminal.wait_for("[y/N] ");
+        terminal.type_keys(answer);
+    }
+    terminal.wait_for("you> thr");
+    terminal.type_keys("ee");
+    terminal.wait_for("ee");
+    terminal.type_keys(CTRL_U);
     terminal.type_keys(CTRL_D);
-    terminal.ended();
+    let (shown, status) = terminal.ended();
 
-    assert_eq!(said(&folder.log()), ["one", "y", "two words"]);
-    assert_eq!(texts(&folder.log(), "tool/result").iter().filter(|it| it.starts_with("hello")).count(), 1);
+    assert!(shown.contains("you> two\n") && status == 0, "{shown}");
+    assert_eq!(said(&folder.log()), ["one", "two"]);
+    assert_eq!(
+        texts(&folder.log(), "tool/result").iter().filter(|it| it.starts_with("Error")).count(),
+        1
+    );
 }
 
 #[test]
@@ -181,7 +198,10 @@ fn a_terminal_that_cannot_edit_gets_plain_lines_and_no_escape_sequence() {
 
 #[test]
 fn a_piped_conversation_in_which_a_turn_failed_ends_with_1() {
-    let folder = Folder::with(&list(&[("llm", "name: llm-fake, config: {repeat: error, script: [{error: broken}, {content: ok}]}")]));
+    let folder = Folder::with(&list(&[(
+        "llm",
+        "name: llm-fake, config: {repeat: error, script: [{error: broken}, {content: ok}]}",
+    )]));
 
     let ended = folder.run(&[], "one\ntwo\n");
 
@@ -192,11 +212,18 @@ fn a_piped_conversation_in_which_a_turn_failed_ends_with_1() {
 #[test]
 fn a_failed_turn_does_not_end_the_conversation() {
     let endless = script("{tool: bash, args: {command: 'true'}}");
-    let folder = Folder::with(&list(&[("llm", &endless), ("approval", ""), ("loop", "name: agent-loop, config: {maxSteps: 1}")]));
+    let folder = Folder::with(&list(&[
+        ("llm", &endless),
+        ("approval", ""),
+        ("loop", "name: agent-loop, config: {maxSteps: 1}"),
+    ]));
 
     let ended = folder.run(&[], "one\ntwo\n");
 
-    assert_eq!((said(&folder.log()), reason(&folder.log()), ended.code()), (vec!["one", "two"], "max-steps", 3));
+    assert_eq!(
+        (said(&folder.log()), reason(&folder.log()), ended.code()),
+        (vec!["one", "two"], "max-steps", 3)
+    );
 }
 
 #[test]
@@ -212,4 +239,51 @@ fn h_150_in_a_piped_conversation_a_silent_pipe_refuses_too() {
 
     assert_eq!(said(&folder.log()), ["one", "two"]);
     assert_eq!((ended.out.matches("[result] Error: ").count(), ended.code()), (2, 0));
+}
+
+#[test]
+fn with_stdout_in_a_pipe_the_prompt_and_the_question_are_still_seen() {
+    let folder = Folder::new();
+    let mut terminal = Terminal::start(folder.shell_command("nano-cordis > out.txt"));
+
+    terminal.wait_for("you> ");
+    terminal.type_keys("Say hello\r");
+    terminal.wait_for("[y/N] ");
+    terminal.type_keys("y\r");
+    terminal.wait_for("you> ");
+    terminal.type_keys(CTRL_D);
+    let (shown, status) = terminal.ended();
+
+    let written = std::fs::read_to_string(folder.path().join("out.txt")).unwrap();
+    assert!(written.ends_with(SCRIPTED_END) && !written.contains("Allow"), "{written}");
+    assert!(!shown.contains("[result]") && status == 0, "{shown}");
+}
+
+#[test]
+fn with_the_prompt_from_a_pipe_the_terminal_answers() {
+    let folder = Folder::new();
+    let command = "echo Say hello | nano-cordis -";
+    let mut terminal = Terminal::start(folder.shell_command(command));
+
+    terminal.wait_for("[y/N] ");
+    terminal.type_keys("y\r");
+    let (shown, status) = terminal.ended();
+
+    assert!(shown.contains("[result] hello from nano\n") && status == 0, "{shown}");
+}
+
+#[test]
+fn notices_go_to_stderr_even_while_a_line_is_being_typed() {
+    let folder = Folder::with(&scripted(HELLO));
+    let mut terminal = Terminal::start(folder.shell_command("nano-cordis 2> err.txt"));
+
+    terminal.wait_for("you> ");
+    folder.save(&scripted("{content: Changed}"));
+    terminal.wait_for("session 2");
+    terminal.type_keys(CTRL_D);
+    let (shown, _) = terminal.ended();
+
+    let written = std::fs::read_to_string(folder.path().join("err.txt")).unwrap();
+    assert!(written.starts_with("[nano-cordis] applied cordis.yml\n"), "{written}");
+    assert!(!shown.contains("applied"), "{shown}");
 }

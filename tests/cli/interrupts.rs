@@ -3,13 +3,20 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{Folder, Running, SCRIPTED_END, kinds, list, reason, said, script, scripted, until};
+use crate::support::{
+    Folder, Running, SCRIPTED_END, kinds, list, reason, said, script, scripted, until,
+};
 use crate::terminal::{CTRL_C, CTRL_D, Terminal};
 
 /// A model that has a command run that would take a minute, then answers; nothing is asked.
 fn sleeper() -> String {
-    let lines = script("{tool: bash, args: {command: 'echo $$ > started; sleep 60'}}, {content: done}");
-    list(&[("llm", &lines), ("approval", ""), ("shell", "name: shell-local, config: {graceMs: 200}")])
+    let lines =
+        script("{tool: bash, args: {command: 'echo $$ > started; sleep 60'}}, {content: done}");
+    list(&[
+        ("llm", &lines),
+        ("approval", ""),
+        ("shell", "name: shell-local, config: {graceMs: 200}"),
+    ])
 }
 
 /// Waits until the command has begun, and gives its process.
@@ -68,7 +75,9 @@ fn ctrl_c_while_the_model_is_silent_brings_the_prompt_back() {
 
     terminal.wait_for("you> ");
     terminal.type_keys("one\r");
-    until("the request", || !folder.sessions().is_empty() && kinds(&folder.log()).contains(&"request/header"));
+    until("the request", || {
+        !folder.sessions().is_empty() && kinds(&folder.log()).contains(&"request/header")
+    });
     terminal.type_keys(CTRL_C);
     terminal.wait_for("you> ");
     terminal.type_keys(CTRL_D);
@@ -169,7 +178,9 @@ fn a_terminal_that_goes_away_ends_the_program_in_order() {
 
 #[test]
 fn h_176_after_the_end_nothing_is_left() {
-    let lines = script("{tool: bash, args: {command: 'sleep 60 & echo $! > started; echo ok'}}, {content: done}");
+    let lines = script(
+        "{tool: bash, args: {command: 'sleep 60 & echo $! > started; echo ok'}}, {content: done}",
+    );
     let folder = Folder::with(&list(&[("llm", &lines), ("approval", "")]));
 
     let ended = folder.run(&["go"], "");

@@ -67,7 +67,10 @@ fn h_164_without_guarded_tools_the_next_call_is_not_asked() {
     terminal.wait_for("you> ");
     terminal.type_keys(CTRL_D);
 
-    assert_eq!((terminal.ended().0.matches("Allow bash").count(), said(&folder.log())), (1, vec!["one", "two"]));
+    assert_eq!(
+        (terminal.ended().0.matches("Allow bash").count(), said(&folder.log())),
+        (1, vec!["one", "two"])
+    );
 }
 
 #[test]
@@ -87,7 +90,9 @@ fn h_165_a_broken_list_changes_nothing_and_the_session_goes_on() {
 
 #[test]
 fn h_166_a_change_waits_for_the_turn_that_runs() {
-    let calls = script("{tool: bash, args: {command: 'touch started; while [ ! -e go ]; do sleep 0.05; done'}}, {content: Old}");
+    let calls = script(
+        "{tool: bash, args: {command: 'touch started; while [ ! -e go ]; do sleep 0.05; done'}}, {content: Old}",
+    );
     let folder = Folder::with(&list(&[("llm", &calls), ("approval", "")]));
     let mut terminal = Terminal::start(folder.command(&[]));
     terminal.wait_for("you> ");
@@ -96,7 +101,7 @@ fn h_166_a_change_waits_for_the_turn_that_runs() {
 
     folder.save(&list(&[("llm", &script("{content: New}")), ("approval", "")]));
     terminal.wait_for("cordis.yml changed; applied when this turn ends");
-    std::fs::write(folder.path().join("go"), "").unwrap();
+    folder.write("go", "");
     terminal.wait_for("assistant> Old");
     terminal.wait_for("[nano-cordis] applied cordis.yml");
     terminal.wait_for("session 2");
@@ -174,9 +179,10 @@ fn a_save_that_leaves_no_command_line_is_mended_by_the_next() {
 
 #[test]
 fn a_one_shot_applies_no_change() {
-    let calls = script("{tool: bash, args: {command: 'cp new.yml cordis.yml; sleep 0.3'}}, {content: Old}");
+    let calls =
+        script("{tool: bash, args: {command: 'cp new.yml cordis.yml; sleep 0.3'}}, {content: Old}");
     let folder = Folder::with(&list(&[("llm", &calls), ("approval", "")]));
-    std::fs::write(folder.path().join("new.yml"), scripted(HELLO)).unwrap();
+    folder.write("new.yml", &scripted(HELLO));
 
     let ended = folder.run(&["hi"], "");
 

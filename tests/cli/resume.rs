@@ -69,7 +69,10 @@ fn an_open_turn_is_refused_until_it_is_repaired() {
     let repaired = folder.run(&["--repair", &id], "");
     let resumed = folder.run(&["-r", &id, "second"], "");
 
-    assert_eq!((repaired.code(), resumed.code(), said(&folder.log())), (0, 0, vec!["first", "second"]));
+    assert_eq!(
+        (repaired.code(), resumed.code(), said(&folder.log())),
+        (0, 0, vec!["first", "second"])
+    );
     assert_eq!(repaired.out, format!("session {id} is closed now; appended step/end, turn/end\n"));
 }
 

@@ -20,7 +20,12 @@ use tempfile::TempDir;
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// The reply of the built-in script, as documented.
-pub(crate) const SCRIPTED_END: &str = "assistant> The command ran; that is all for this scripted reply.\n";
+pub(crate) const SCRIPTED_END: &str =
+    "assistant> The command ran; that is all for this scripted reply.\n";
+
+/// A line of a script: a command that runs until there is a file `go`.
+pub(crate) const WAIT_FOR_GO: &str =
+    "{tool: bash, args: {command: 'while [ ! -e go ]; do sleep 0.02; done'}}";
 
 /// The entries of the built-in list, each as the inside of a YAML mapping.
 const ENTRIES: [(&str, &str); 11] = [
@@ -72,7 +77,11 @@ impl Folder {
     }
 
     pub(crate) fn save(&self, list: &str) {
-        fs::write(self.path().join("cordis.yml"), list).unwrap();
+        self.write("cordis.yml", list);
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path().join(name), text).unwrap();
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -86,9 +95,23 @@ impl Folder {
     /// The program with these arguments, in this folder, with an environment of its own.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nano-cordis"));
-        command.args(arguments).current_dir(self.path()).env_clear();
-        command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.path());
+        command.args(arguments);
+        self.surround(&mut command);
         command
+    }
+
+    /// A line for the shell, in which the program is called by its name.
+    pub(crate) fn shell_command(&self, line: &str) -> Command {
+        let mut command = Command::new("bash");
+        let program = env!("CARGO_BIN_EXE_nano-cordis");
+        command.args(["-c", &line.replace("nano-cordis", program)]);
+        self.surround(&mut command);
+        command
+    }
+
+    fn surround(&self, command: &mut Command) {
+        command.current_dir(self.path()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.path());
     }
 
     /// Runs it to its end with this on standard input.
@@ -102,14 +125,19 @@ impl Folder {
     /// The saved sessions, oldest first.
     pub(crate) fn sessions(&self) -> Vec<PathBuf> {
         let Ok(files) = fs::read_dir(self.path().join(".nano/sessions")) else { return Vec::new() };
-        let mut logs: Vec<_> = files.map(|it| it.unwrap().path()).filter(|it| it.extension().is_some_and(|it| it == "jsonl")).collect();
+        let mut logs: Vec<_> = files
+            .map(|it| it.unwrap().path())
+            .filter(|it| it.extension().is_some_and(|it| it == "jsonl"))
+            .collect();
         logs.sort();
         logs
     }
 
     /// The events of the only session.
     pub(crate) fn log(&self) -> Vec<Value> {
-        let [log] = &self.sessions()[..] else { panic!("there are {} sessions", self.sessions().len()) };
+        let [log] = &self.sessions()[..] else {
+            panic!("there are {} sessions", self.sessions().len())
+        };
         events(log)
     }
 }
@@ -134,7 +162,10 @@ pub(crate) fn said(log: &[Value]) -> Vec<&str> {
 
 /// The texts of messages of one type, in order.
 pub(crate) fn texts<'a>(log: &'a [Value], kind: &str) -> Vec<&'a str> {
-    log.iter().filter(|it| it["type"] == kind).map(|it| it["data"]["message"]["content"].as_str().unwrap()).collect()
+    log.iter()
+        .filter(|it| it["type"] == kind)
+        .map(|it| it["data"]["message"]["content"].as_str().unwrap())
+        .collect()
 }
 
 /// How the last turn ended.
@@ -198,7 +229,9 @@ impl Shown {
             let at = bytes[from..].windows(wanted.len()).position(|it| it == wanted);
             at.map(|at| from + at + wanted.len())
         });
-        found.unwrap_or_else(|| panic!("{text:?} does not come after byte {from} of {:?}", self.all()))
+        found.unwrap_or_else(|| {
+            panic!("{text:?} does not come after byte {from} of {:?}", self.all())
+        })
     }
 
     /// Waits for the end.

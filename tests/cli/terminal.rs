@@ -10,6 +10,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use crate::support::{Shown, until};
 
 pub(crate) const CTRL_C: &str = "\x03";
+pub(crate) const CTRL_U: &str = "\x15";
 pub(crate) const CTRL_D: &str = "\x04";
 
 /// A program in a terminal.
@@ -37,7 +38,13 @@ impl Terminal {
         let child = pair.slave.spawn_command(builder(command)).unwrap();
         drop(pair.slave);
         let shown = Shown::of(pair.master.try_clone_reader().unwrap());
-        Terminal { child, keys: pair.master.take_writer().unwrap(), shown, seen: 0, master: pair.master }
+        Terminal {
+            child,
+            keys: pair.master.take_writer().unwrap(),
+            shown,
+            seen: 0,
+            master: pair.master,
+        }
     }
 
     pub(crate) fn type_keys(&mut self, keys: &str) {

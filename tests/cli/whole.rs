@@ -52,7 +52,8 @@ fn h_169_the_fixture_agent_runs_a_whole_turn() {
 #[test]
 fn h_170_the_order_of_the_entries_does_not_matter() {
     let forwards = Folder::with(&list(&[]));
-    let backwards = Folder::with(&list(&[]).lines().rev().map(|it| format!("{it}\n")).collect::<String>());
+    let backwards =
+        Folder::with(&list(&[]).lines().rev().map(|it| format!("{it}\n")).collect::<String>());
 
     let (one, other) = (forwards.run(&["Say hello"], "y\n"), backwards.run(&["Say hello"], "y\n"));
 
@@ -62,7 +63,9 @@ fn h_170_the_order_of_the_entries_does_not_matter() {
 
 #[test]
 fn h_172_with_the_openai_adapter_the_server_gets_what_the_log_derives() {
-    let (address, server) = answering(r#"{"choices":[{"message":{"role":"assistant","content":"Hello from afar"},"finish_reason":"stop"}]}"#);
+    let (address, server) = answering(
+        r#"{"choices":[{"message":{"role":"assistant","content":"Hello from afar"},"finish_reason":"stop"}]}"#,
+    );
     let llm = format!("name: llm-openai, config: {{baseUrl: '{address}', model: m}}");
     let folder = Folder::with(&list(&[("llm", &llm)]));
 
@@ -72,20 +75,26 @@ fn h_172_with_the_openai_adapter_the_server_gets_what_the_log_derives() {
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("assistant> Hello from afar\n", ""));
     let log = folder.log();
     let header = &log[3]["data"]["header"];
-    let expected = json!([{ "role": "system", "content": header["system"] }, log[2]["data"]["message"]]);
-    assert_eq!((&request["messages"], &request["model"], &request["tools"]), (&expected, &json!("m"), &header["tools"]));
+    let expected =
+        json!([{ "role": "system", "content": header["system"] }, log[2]["data"]["message"]]);
+    assert_eq!(
+        (&request["messages"], &request["model"], &request["tools"]),
+        (&expected, &json!("m"), &header["tools"])
+    );
 }
 
 #[test]
 fn h_173_a_policy_refuses_what_it_does_not_like_and_lets_the_rest_run() {
     let calls = "{tool: bash, args: {command: 'rm -rf build'}}, {tool: bash, args: {command: echo fine}}, {content: done}";
     let folder = Folder::new();
-    let text = format!("{FIXTURE}- {{ id: policy, name: policy }}\n").replace("name: llm-fake", &script(calls));
-    std::fs::write(folder.path().join("list.yml"), text).unwrap();
+    let text = format!("{FIXTURE}- {{ id: policy, name: policy }}\n")
+        .replace("name: llm-fake", &script(calls));
+    folder.write("list.yml", &text);
 
     let (session, outcome) = one_turn(&folder, "clean up");
 
-    let log: Vec<Value> = session.events().iter().map(|it| serde_json::from_str(&it.to_line()).unwrap()).collect();
+    let log: Vec<Value> =
+        session.events().iter().map(|it| serde_json::from_str(&it.to_line()).unwrap()).collect();
     let [refused, fine] = texts(&log, "tool/result")[..] else { panic!("{log:?}") };
     assert!(refused.starts_with("Error: ") && refused.contains("not on my watch"), "{refused}");
     assert_eq!((fine, outcome.denied), ("fine\n\n[exit code: 0]", 1));
@@ -93,7 +102,8 @@ fn h_173_a_policy_refuses_what_it_does_not_like_and_lets_the_rest_run() {
 
 #[test]
 fn h_174_a_wrong_type_is_named_by_path() {
-    let folder = Folder::with(&list(&[("approval", "name: approval, config: {tools: {bash: yes}}")]));
+    let folder =
+        Folder::with(&list(&[("approval", "name: approval, config: {tools: {bash: yes}}")]));
 
     let ended = folder.run(&["Say hello"], "y\n");
 
@@ -105,10 +115,10 @@ fn h_174_a_wrong_type_is_named_by_path() {
 async fn policy(ctx: Context, _: NoConfig) -> Result<(), BoxError> {
     ctx.intercept_at::<PreExecute>(-100, async |_, call, next| {
         let command = call.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
-        match command.contains("rm -rf") {
-            true => Ok(Verdict::Deny("not on my watch".into())),
-            false => next.run().await,
+        if command.contains("rm -rf") {
+            return Ok(Verdict::Deny("not on my watch".into()));
         }
+        next.run().await
     })?;
     Ok(())
 }
@@ -130,7 +140,12 @@ fn one_turn(folder: &Folder, text: &str) -> (Rc<Session>, TurnOutcome) {
         root.provide(Rc::new(Env::fixed([("PATH", std::env::var_os("PATH").unwrap())]))).unwrap();
         root.plugin(&loader(options), Value::Null).unwrap().ready().await.unwrap();
         let session = root.get::<Sessions>().unwrap().create().unwrap();
-        let outcome = root.get::<AgentLoop>().unwrap().run(&session, text, CancellationToken::new()).await.unwrap();
+        let outcome = root
+            .get::<AgentLoop>()
+            .unwrap()
+            .run(&session, text, CancellationToken::new())
+            .await
+            .unwrap();
         root.shutdown(Duration::from_secs(5)).await;
         (session, outcome)
     })
@@ -143,8 +158,17 @@ fn answering(body: &'static str) -> (String, JoinHandle<Value>) {
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let length = reader.by_ref().lines().map(|it| it.unwrap().to_lowercase()).take_while(|it| !it.is_empty());
-        let length = length.filter_map(|it| it.strip_prefix("content-length: ").map(|it| it.parse::<usize>().unwrap())).last().unwrap();
+        let length = reader
+            .by_ref()
+            .lines()
+            .map(|it| it.unwrap().to_lowercase())
+            .take_while(|it| !it.is_empty());
+        let length = length
+            .filter_map(|it| {
+                it.strip_prefix("content-length: ").map(|it| it.parse::<usize>().unwrap())
+            })
+            .last()
+            .unwrap();
         let mut request = vec![0; length];
         reader.read_exact(&mut request).unwrap();
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";

@@ -182,7 +182,8 @@ fn k_060_the_keys_of_a_map_are_what_is_needed() {
     kernel(async |test| {
         let inject = json!({ "x": { "some": "settings" }, "y": null });
         let def =
-            PluginDef::dynamic("consumer", &inject, None, |_, _| Box::pin(async { Ok(None) }));
+            PluginDef::dynamic("consumer", &inject, None, |_, _| Box::pin(async { Ok(None) }))
+                .unwrap();
         let consumer = test.mount(&def);
         rest().await;
         let before = consumer.state();
@@ -190,7 +191,8 @@ fn k_060_the_keys_of_a_map_are_what_is_needed() {
         test.probe("provider").gives("x").gives("y").mount(&test.root);
         rest().await;
 
-        assert_eq!(def.inject(), [("x", true), ("y", true)]);
+        let needs: Vec<_> = def.needs().iter().map(|it| (&*it.name, it.required)).collect();
+        assert_eq!(needs, [("x", true), ("y", true)]);
         assert_eq!((before, consumer.state()), (State::Pending, State::Active));
     });
 }
@@ -240,7 +242,7 @@ fn k_066_a_provider_is_gone_only_after_all_its_consumers() {
         rest().await;
         test.journal.take();
 
-        let mut disposing = Box::pin(provider.dispose());
+        let mut disposing = Box::pin(provider.dispose().into_future());
         rest().await;
         let done_early = poll_once(&mut disposing).await.is_some();
         gate.open();

@@ -7,7 +7,8 @@ use serde_json::Value;
 use nano_cordis::cordis::{BoxError, Cleanup, Context, Mount, NoConfig, State, What, plugin};
 
 use crate::support::{
-    Gate, Kept, Ping, Test, define, give, hear, kernel, listeners, pass, poll_once, read, rest,
+    Gate, Journal, Kept, Ping, Test, define, get, give, hear, kernel, listeners, pass, poll_once,
+    read, rest,
 };
 
 mod admission;
@@ -72,7 +73,7 @@ fn k_003_a_cleanup_starts_only_when_the_one_before_it_has_ended() {
         ctx.effect(|| test.journal.line("E2")).unwrap();
         ctx.effect(|| test.journal.gated("E3", &gate)).unwrap();
 
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         pass(50).await;
         let before = test.journal.lines();
         gate.open();
@@ -137,7 +138,7 @@ fn k_012_an_undo_in_flight_holds_up_what_was_registered_before_it() {
 
         drop(second.call());
         rest().await;
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         rest().await;
         let blocked = test.journal.lines();
         let done_early = poll_once(&mut disposing).await.is_some();
@@ -153,7 +154,7 @@ fn k_012_an_undo_in_flight_holds_up_what_was_registered_before_it() {
 #[test]
 fn k_013_a_cleanup_that_fails_is_reported_once_and_stops_nothing() {
     kernel(async |test| {
-        let failing = || Cleanup::sync(|| Err::<(), _>("boom"));
+        let failing = || Cleanup::sync(|| Err("boom".into()));
 
         let lines = dispose_with_a_bad_second_cleanup(&test, failing).await;
 
@@ -171,7 +172,7 @@ fn k_013_so_is_an_asynchronous_cleanup_that_fails() {
         let failing = || {
             Cleanup::future(async || {
                 rest().await;
-                Err::<(), _>("boom")
+                Err("boom".into())
             })
         };
 
@@ -187,7 +188,7 @@ fn k_013_so_is_an_asynchronous_cleanup_that_fails() {
 #[test]
 fn k_014_a_cleanup_that_panics_is_a_cleanup_that_fails() {
     kernel(async |test| {
-        let panicking = || Cleanup::sync(|| -> Result<(), BoxError> { panic!("boom") });
+        let panicking = || Cleanup::sync(|| panic!("boom"));
 
         let lines = dispose_with_a_bad_second_cleanup(&test, panicking).await;
 
@@ -276,6 +277,58 @@ fn k_028_a_disposed_plugin_keeps_nothing_alive() {
 
         assert_eq!(weak.strong_count(), 0);
     });
+}
+
+/// No borrow is open when something of a plugin is dropped.
+#[test]
+fn k_028_what_is_dropped_may_use_the_kernel() {
+    kernel(async |test| {
+        let (root, journal) = (test.root.clone(), test.journal.clone());
+        let nosy = move |what| Nosy { ctx: root.clone(), journal: journal.clone(), what };
+        let body = nosy("body");
+        let def = define("p", [], async move |ctx| {
+            let body = &body;
+            let (heard, cleanup, waits) = (nosy("listener"), nosy("cleanup"), nosy("task"));
+            ctx.on(move |_: &Context, _: &Ping| drop(heard.ctx.path()))?;
+            ctx.effect(|| move || drop(cleanup))?;
+            ctx.spawn("waits", async move |_| {
+                std::future::pending::<()>().await;
+                drop(waits);
+            })?;
+            ctx.provide_named("nosy", Rc::new(nosy("provided")))?;
+            body.journal.push("started");
+            Ok(())
+        });
+        let plugin = test.mount(&def);
+        plugin.ready().await.unwrap();
+        drop(def);
+
+        plugin.dispose().await;
+        rest().await;
+
+        let mut lines = test.journal.take();
+        lines.sort();
+        assert_eq!(lines, ["body", "cleanup", "listener", "provided", "started", "task"]);
+    });
+}
+
+/// Uses the kernel in every way when it is dropped.
+struct Nosy {
+    ctx: Context,
+    journal: Journal,
+    what: &'static str,
+}
+
+impl Drop for Nosy {
+    fn drop(&mut self) {
+        self.ctx.emit(&Ping);
+        self.ctx.fibers();
+        self.ctx.service_names();
+        get(&self.ctx, "nosy");
+        let given = give(&self.ctx, self.what, "dropped");
+        let undone = given.map(|undo| drop(undo.call()));
+        self.journal.push(undone.map_or("refused", |()| self.what));
+    }
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn k_077_a_dispose_waits_for_the_body() {
         let seen = states(&plugin);
         rest().await;
 
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         rest().await;
         let done_early = poll_once(&mut disposing).await.is_some();
         gate.open();
@@ -169,6 +169,20 @@ fn k_095_a_life_without_events_has_five_states() {
         plugin.dispose().await;
 
         assert_eq!(seen.take(), ["PENDING", "LOADING", "ACTIVE", "UNLOADING", "DISPOSED"]);
+    });
+}
+
+/// Whoever watches a plugin is no part of it.
+#[test]
+fn k_095_a_recorder_that_panics_changes_nothing() {
+    kernel(async |test| {
+        let plugin = test.probe("p").mount(&test.root);
+        plugin.observe(|_| panic!("a recorder that fails"));
+        let seen = states(&plugin);
+
+        plugin.ready().await.unwrap();
+
+        assert_eq!(seen.take(), ["PENDING", "LOADING", "ACTIVE"]);
     });
 }
 

@@ -92,8 +92,8 @@ pub(crate) async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Ou
 }
 
 /// Whether a future is done at its first poll.
-pub(crate) async fn at_once(future: impl Future) -> bool {
-    poll_once(&mut Box::pin(future)).await.is_some()
+pub(crate) async fn at_once(future: impl IntoFuture) -> bool {
+    poll_once(&mut Box::pin(future.into_future())).await.is_some()
 }
 
 /// A list of lines that plugins append to.
@@ -133,6 +133,7 @@ impl Journal {
             journal.push(format!("{name} begin"));
             gate.pass().await;
             journal.push(format!("{name} end"));
+            Ok(())
         })
     }
 }

@@ -90,15 +90,15 @@ fn k_215_an_unload_ends_a_task_in_its_turn() {
 #[test]
 fn k_215_a_task_that_never_began_is_ended_too() {
     kernel(async |test| {
-        let (ctx, plugin) = test.host("p").await;
+        let (ctx, _plugin) = test.host("p").await;
         let (trace, journal) = (Trace(test.journal.clone()), test.journal.clone());
-        ctx.spawn("works", async move |_| {
+        let task = async move |_| {
             let _trace = trace;
             journal.push("began");
-        })
-        .unwrap();
+        };
 
-        plugin.dispose().await;
+        let undo = ctx.spawn("works", task).unwrap();
+        undo.call().await.unwrap();
         rest().await;
 
         assert_eq!(test.journal.take(), ["task ended"]);
@@ -106,7 +106,7 @@ fn k_215_a_task_that_never_began_is_ended_too() {
 }
 
 #[test]
-fn k_215_so_does_its_undo() {
+fn k_215_an_undo_ends_a_task() {
     kernel(async |test| {
         let (ctx, plugin) = test.host("p").await;
         let trace = Trace(test.journal.clone());

@@ -6,6 +6,8 @@ use nano_cordis::cordis::{Context, Error, Mount, PluginDef, State, Waited};
 
 use crate::support::{Gate, Journal, Kept, at_once, define, give, kernel, poll_once, rest};
 
+mod circles;
+
 #[test]
 fn k_084_a_body_may_dispose_its_own_plugin() {
     kernel(async |test| {

@@ -11,17 +11,15 @@ use nano_cordis::{
     },
 };
 use serde_json::{Value, json};
-use tokio::{runtime::Builder, task::LocalSet};
 use tokio_util::sync::CancellationToken;
 
-/// Runs a test on one thread with a paused clock; it gets a root context and the mounted model.
-fn fake(config: &Value, test: impl AsyncFnOnce(Context, Svc<dyn Llm>)) {
-    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    LocalSet::new().block_on(&runtime, async {
-        let root = Context::root();
-        root.plugin(&plugin(llm_fake::apply), config.clone()).unwrap().ready().await.unwrap();
-        let llm = root.get::<dyn Llm>().unwrap();
-        test(root, llm).await;
+use crate::support::{App, run};
+
+/// Runs a test with the mounted model.
+fn fake(config: &Value, test: impl AsyncFnOnce(&App, Svc<dyn Llm>)) {
+    run(async |app| {
+        app.mount_as("llm", &plugin(llm_fake::apply), config.clone()).await;
+        test(app, app.ctx.get::<dyn Llm>().unwrap()).await;
     });
 }
 
@@ -154,10 +152,11 @@ fn h_099_a_scripted_error_is_an_error_with_that_message() {
 
 #[test]
 fn h_100_the_exact_request_is_raised_as_an_event() {
-    fake(&Value::Null, async |root, llm| {
+    fake(&Value::Null, async |app, llm| {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let keep = seen.clone();
-        root.on(move |_: &Context, event: &FakeRequest| keep.borrow_mut().push(event.0.clone()))
+        app.ctx
+            .on(move |_: &Context, event: &FakeRequest| keep.borrow_mut().push(event.0.clone()))
             .unwrap();
         let tools = vec![ToolSchema::new("bash", "runs", json!({"type": "object"}))];
         let request = Rc::new(Request {
@@ -174,11 +173,10 @@ fn h_100_the_exact_request_is_raised_as_an_event() {
 #[test]
 fn a_reply_can_hold_text_and_several_calls_and_all_that_goes_with_them() {
     let line = json!({
-        "content": "both", "reasoning_content": "hm", "finish_reason": "length", "usage": {"total_tokens": 3},
+        "content": "both", "tool": "a", "args": {"x": 1}, "reasoning_content": "hm", "finish_reason": "length", "usage": {"total_tokens": 3},
         "tool_calls": [
-            {"tool": "a", "args": {"x": 1}, "id": "mine"},
-            {"tool": "b", "args": "{not json"},
-            {"id": "w", "type": "function", "function": {"name": "c", "arguments": "{}"}},
+            {"id": "mine", "type": "function", "function": {"name": "b", "arguments": "{not json"}},
+            {"function": {"name": "c", "arguments": {"y": 2}}},
         ],
     });
     fake(&json!({"script": [line]}), async |_, llm| {
@@ -192,7 +190,11 @@ fn a_reply_can_hold_text_and_several_calls_and_all_that_goes_with_them() {
             .collect();
         assert_eq!(
             calls,
-            [("mine", "a", r#"{"x":1}"#), ("call_2", "b", "{not json"), ("w", "c", "{}")]
+            [
+                ("call_1", "a", r#"{"x":1}"#),
+                ("mine", "b", "{not json"),
+                ("call_3", "c", r#"{"y":2}"#)
+            ]
         );
         assert_eq!(reply.message.content.as_deref(), Some("both"));
         assert_eq!(reply.message.reasoning_content.as_deref(), Some("hm"));
@@ -248,7 +250,7 @@ fn an_empty_script_or_an_unknown_way_to_repeat_is_refused() {
     for config in [
         json!({"script": []}),
         json!({"repeat": "always"}),
-        json!({"script": [{"tool_calls": [{"tol": "x"}]}]}),
+        json!({"script": [{"tool_calls": [{"tool": "x"}]}]}),
     ] {
         def.check(&config).expect_err(&config.to_string());
     }

@@ -1,6 +1,6 @@
 //! The adapter for services like those of `OpenAI`, against a server that says what it is told, byte for byte.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use nano_cordis::{
     cordis::{Context, Svc, plugin},
@@ -12,7 +12,7 @@ use nano_cordis::{
     },
 };
 use serde_json::{Value, json};
-use tokio::{runtime::Builder, task::LocalSet};
+use tokio::{runtime::Builder, task::LocalSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::server::{Answer, Server};
@@ -57,7 +57,8 @@ impl Bench {
 
 /// Runs a test on one thread. `config` is added to an ordinary one.
 fn bench(answers: impl IntoIterator<Item = Answer>, config: &Value, test: impl AsyncFnOnce(Bench)) {
-    run(&Builder::new_current_thread().enable_all().build().unwrap(), answers, config, test);
+    let minute = Duration::from_mins(1);
+    run(Builder::new_current_thread().enable_all(), minute, answers, config, test);
 }
 
 /// The same on a paused clock, which jumps to the next limit whenever nothing moves.
@@ -66,22 +67,24 @@ fn paused(
     config: &Value,
     test: impl AsyncFnOnce(Bench),
 ) {
-    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    run(&runtime, answers, config, test);
+    let builder = &mut Builder::new_current_thread();
+    let day = Duration::from_hours(24);
+    run(builder.enable_all().start_paused(true), day, answers, config, test);
 }
 
 fn run(
-    runtime: &tokio::runtime::Runtime,
+    builder: &mut Builder,
+    longest: Duration,
     answers: impl IntoIterator<Item = Answer>,
     config: &Value,
     test: impl AsyncFnOnce(Bench),
 ) {
-    LocalSet::new().block_on(runtime, async {
+    LocalSet::new().block_on(&builder.build().unwrap(), async {
         let server = Server::start(answers).await;
         let mut whole = json!({"baseUrl": server.url("/v1"), "model": "m", "apiKeyEnv": "MY_KEY"});
         whole.as_object_mut().unwrap().extend(config.as_object().cloned().unwrap_or_default());
         let llm = mount(whole, &Env::fixed([("MY_KEY", KEY)])).await;
-        test(Bench { server, llm }).await;
+        timeout(longest, test(Bench { server, llm })).await.expect("it waits for ever");
     });
 }
 

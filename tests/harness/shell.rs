@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Instant};
 
-use nano_cordis::harness::shell::{ShellError, ShellRequest};
+use nano_cordis::{
+    cordis::Next,
+    harness::shell::{ShellEnv, ShellError, ShellRequest},
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +54,10 @@ fn h_134_long_output_keeps_both_ends_and_a_file() {
         let path = output.file.unwrap();
         assert_eq!((head, tail), ("哈".repeat(6666).as_str(), "哈".repeat(3333).as_str()));
         assert_eq!(output.left_out, 10_200_000 - 3 * (6666 + 3333));
-        assert_eq!(note, format!("{} bytes left out, first 64 MiB in {}", output.left_out, path.display()));
+        assert_eq!(
+            note,
+            format!("{} bytes left out, first 64 MiB in {}", output.left_out, path.display())
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), "哈".repeat(3_400_000));
         assert!(!output.replaced);
     });
@@ -105,9 +111,11 @@ fn h_134_a_file_that_cannot_be_made_costs_only_the_file() {
 #[test]
 fn h_134_without_a_folder_the_file_goes_to_a_private_one_that_ends_with_the_shell() {
     shell(plain(), async |rig| {
-        let request = ShellRequest { command: "head -c 40000 /dev/zero".into(), ..ShellRequest::default() };
+        let request =
+            ShellRequest { command: "head -c 40000 /dev/zero".into(), ..ShellRequest::default() };
 
-        let file = rig.try_run(&request, CancellationToken::new()).await.unwrap().stdout.file.unwrap();
+        let file =
+            rig.try_run(&request, CancellationToken::new()).await.unwrap().stdout.file.unwrap();
         let was_there = file.exists();
         rig.unload().await;
 
@@ -120,7 +128,9 @@ fn h_134_without_a_folder_the_file_goes_to_a_private_one_that_ends_with_the_shel
 fn h_135_bytes_that_are_not_utf_8_are_replaced_and_characters_in_two_pieces_are_not() {
     shell(plain(), async |rig| {
         let mut bell = rig.bell();
-        let pieces = rig.run("printf 'a\\377\\376b\\000c\\n\\345\\223'; echo > bell; read < go; printf '\\210\\n'");
+        let pieces = rig.run(
+            "printf 'a\\377\\376b\\000c\\n\\345\\223'; echo > bell; read < go; printf '\\210\\n'",
+        );
 
         let (result, ()) = tokio::join!(pieces, async {
             bell.rung().await;
@@ -134,18 +144,57 @@ fn h_135_bytes_that_are_not_utf_8_are_replaced_and_characters_in_two_pieces_are_
 
 #[test]
 fn h_136_names_that_look_secret_are_kept_from_commands() {
-    let vars = [("MY_api_KEY", "1"), ("GitHub_Token", "2"), ("db_passwd", "3"), ("CREDENTIALS", "4"), ("PLAIN", "5"), ("PASS_KEY", "6")];
+    let vars = [
+        ("MY_api_KEY", "1"),
+        ("GitHub_Token", "2"),
+        ("db_passwd", "3"),
+        ("CREDENTIALS", "4"),
+        ("PLAIN", "5"),
+        ("PASS_KEY", "6"),
+    ];
     shell_in(json!({ "passEnv": ["PASS_KEY"] }), vars, async |rig| {
-        let result = rig.run("echo \"[$MY_api_KEY$GitHub_Token$db_passwd$CREDENTIALS$PLAIN$PASS_KEY]\"").await;
+        let result = rig
+            .run("echo \"[$MY_api_KEY$GitHub_Token$db_passwd$CREDENTIALS$PLAIN$PASS_KEY]\"")
+            .await;
 
         assert_eq!(result.stdout.text, "[56]\n");
     });
 }
 
 #[test]
+fn h_136_a_plugin_takes_its_own_variable_out_but_the_user_has_the_last_word() {
+    let vars = [("MINE", "1"), ("NAMED", "2"), ("PLAIN", "3")];
+    shell_in(json!({ "passEnv": ["NAMED"] }), vars, async |rig| {
+        let take_out = async |_, _, next: Next<ShellEnv>| {
+            let mut vars = next.run().await?;
+            vars.retain(|name, _| name != "MINE" && name != "NAMED");
+            Ok(vars)
+        };
+        rig.ctx.intercept::<ShellEnv>(take_out).unwrap();
+
+        let result = rig.run("echo \"[$MINE$NAMED$PLAIN]\"").await;
+
+        assert_eq!(result.stdout.text, "[23]\n");
+    });
+}
+
+#[test]
+fn h_136_a_plugin_that_fails_to_take_its_variable_out_keeps_the_command_from_running() {
+    shell(plain(), async |rig| {
+        rig.ctx.intercept::<ShellEnv>(async |_, _, _| Err("broken".into())).unwrap();
+
+        let result = rig.try_run(&rig.request("touch ran"), CancellationToken::new()).await;
+
+        assert!(matches!(result, Err(ShellError::Environment { .. })));
+        assert!(!rig.path("ran").exists());
+    });
+}
+
+#[test]
 fn a_10_commands_are_told_that_nobody_is_there() {
     shell(plain(), async |rig| {
-        let result = rig.run("echo $NO_COLOR $TERM $PAGER $GIT_PAGER; cat </dev/tty || echo no-tty").await;
+        let result =
+            rig.run("echo $NO_COLOR $TERM $PAGER $GIT_PAGER; cat </dev/tty || echo no-tty").await;
 
         assert_eq!(result.stdout.text, "1 dumb cat cat\nno-tty\n");
     });
@@ -179,7 +228,13 @@ fn h_137_input_is_at_its_end_at_once() {
 fn h_138_a_spec_has_everything_and_stays_below_the_cap() {
     shell(json!({ "timeoutMs": 5000, "maxTimeoutMs": 9000 }), async |rig| {
         let resolve = |timeout_ms| {
-            rig.shell().resolve(&ShellRequest { command: "true".into(), timeout_ms, ..ShellRequest::default() }).unwrap()
+            rig.shell()
+                .resolve(&ShellRequest {
+                    command: "true".into(),
+                    timeout_ms,
+                    ..ShellRequest::default()
+                })
+                .unwrap()
         };
 
         assert_eq!(resolve(None).timeout_ms, 5000);
@@ -192,11 +247,18 @@ fn h_138_a_spec_has_everything_and_stays_below_the_cap() {
 #[test]
 fn h_138_a_relative_folder_starts_at_the_folder_of_the_program() {
     shell(plain(), async |rig| {
-        let request = ShellRequest { command: "pwd".into(), cwd: Some("tests".into()), ..ShellRequest::default() };
+        let request = ShellRequest {
+            command: "pwd".into(),
+            cwd: Some("tests".into()),
+            ..ShellRequest::default()
+        };
 
         let result = rig.try_run(&request, CancellationToken::new()).await.unwrap();
 
-        assert_eq!(PathBuf::from(result.stdout.text.trim()), std::env::current_dir().unwrap().join("tests"));
+        assert_eq!(
+            PathBuf::from(result.stdout.text.trim()),
+            std::env::current_dir().unwrap().join("tests")
+        );
     });
 }
 
@@ -207,7 +269,10 @@ fn h_140_a_missing_folder_is_named_and_bash_is_not_blamed() {
 
         let err = rig.try_run(&request, CancellationToken::new()).await.unwrap_err();
 
-        assert!(matches!(&err, ShellError::NoDirectory { path } if *path == rig.path("gone")), "{err}");
+        assert!(
+            matches!(&err, ShellError::NoDirectory { path } if *path == rig.path("gone")),
+            "{err}"
+        );
     });
 }
 
@@ -218,8 +283,12 @@ fn a_14_a_folder_that_a_command_removed_is_named_too() {
         fs::create_dir(&work).unwrap();
         let request = |command| ShellRequest { cwd: Some(work.clone()), ..rig.request(command) };
 
-        let first = rig.try_run(&request("rm -rf ../work; echo gone"), CancellationToken::new()).await.unwrap();
-        let second = rig.try_run(&request("echo still"), CancellationToken::new()).await.unwrap_err();
+        let first = rig
+            .try_run(&request("rm -rf ../work; echo gone"), CancellationToken::new())
+            .await
+            .unwrap();
+        let second =
+            rig.try_run(&request("echo still"), CancellationToken::new()).await.unwrap_err();
 
         assert_eq!(first.stdout.text, "gone\n");
         assert!(second.to_string().contains(work.to_str().unwrap()), "{second}");
@@ -267,14 +336,26 @@ fn a_12_a_stream_that_is_filled_first_does_not_block_the_other() {
 }
 
 #[test]
-fn a_12_the_deadline_comes_under_full_output_and_memory_stays_small() {
-    shell(json!({ "graceMs": 1000 }), async |rig| {
+fn a_12_memory_does_not_grow_with_the_output() {
+    shell(plain(), async |rig| {
+        let result = rig.run("head -c 400000000 /dev/zero").await;
+
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let peak = status.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();
+        let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        assert_eq!(result.stdout.left_out, 399_970_000);
+        assert!(peak_kb < 200_000, "{peak_kb} kB");
+    });
+}
+
+#[test]
+fn a_12_the_deadline_comes_under_full_output() {
+    shell(plain(), async |rig| {
         let begun = Instant::now();
 
         let result = rig.run_for("yes abcdefgh", Some(700)).await;
 
-        assert!(result.timed_out && result.stdout.left_out > 1_000_000);
-        assert!(begun.elapsed().as_millis() < 2000, "{:?}", begun.elapsed());
-        assert!(result.stdout.text.len() < 31_000);
+        assert!(result.timed_out && result.stdout.left_out > 0);
+        assert!(begun.elapsed().as_millis() < 3000, "{:?}", begun.elapsed());
     });
 }

@@ -34,19 +34,24 @@ pub(super) fn judge(answered: Answered, who: Who, patience: Duration) -> Verdict
     let refused = |why: String| Verdict { answer: Answer::No, why: Some(why), next_turn: None };
     let line = match answered {
         Answered::Line(line) => line,
-        Answered::Silence => return refused(format!("no answer within {} s", patience.as_secs_f32())),
+        Answered::Silence => {
+            return refused(format!("no answer within {} s", patience.as_secs_f32()));
+        }
         Answered::End => return refused("there is nobody to answer: the input has ended".into()),
     };
     let word = line.trim_matches([' ', '\t', '\r']);
     let is_one_of = |words: &[&str]| words.iter().any(|it| it.eq_ignore_ascii_case(word));
     match who {
-        _ if is_one_of(&["y", "yes"]) => Verdict { answer: Answer::Yes, why: None, next_turn: None },
+        _ if is_one_of(&["y", "yes"]) => {
+            Verdict { answer: Answer::Yes, why: None, next_turn: None }
+        }
         _ if is_one_of(&["n", "no"]) => Verdict { answer: Answer::No, why: None, next_turn: None },
         Who::Asked if word.is_empty() => Verdict { answer: Answer::No, why: None, next_turn: None },
         Who::Asked => refused(format!("{} is neither y nor yes", repeated(word))),
         Who::Script if word.is_empty() => refused("an empty line is no answer".into()),
         Who::Script => {
-            let why = format!("{} is no answer (y, yes, n, no); it stays the next turn", repeated(word));
+            let why =
+                format!("{} is no answer (y, yes, n, no); it stays the next turn", repeated(word));
             Verdict { next_turn: Some(line), ..refused(why) }
         }
     }
@@ -72,7 +77,19 @@ mod tests {
     #[test]
     fn only_y_and_yes_approve_in_any_case_and_with_blanks_around() {
         let approved = ["y", "Y", " YES ", "yEs\t"].map(|it| said(it, Who::Asked).answer);
-        let others = ["", "yep", "yes, but not in src", "ｙ", "1", "true", "n", "y\0", "\x1b[Ay", "y y", "\u{a0}y"];
+        let others = [
+            "",
+            "yep",
+            "yes, but not in src",
+            "ｙ",
+            "1",
+            "true",
+            "n",
+            "y\0",
+            "\x1b[Ay",
+            "y y",
+            "\u{a0}y",
+        ];
 
         assert_eq!(approved, [Answer::Yes; 4]);
         assert_eq!(others.map(|it| said(it, Who::Asked).answer), [Answer::No; 11]);
@@ -95,7 +112,10 @@ mod tests {
 
     #[test]
     fn a_no_of_a_script_is_used_up() {
-        assert_eq!(said("No", Who::Script), Verdict { answer: Answer::No, why: None, next_turn: None });
+        assert_eq!(
+            said("No", Who::Script),
+            Verdict { answer: Answer::No, why: None, next_turn: None }
+        );
     }
 
     #[test]
@@ -103,7 +123,10 @@ mod tests {
         let silence = judge(Answered::Silence, Who::Asked, Duration::from_secs(10));
         let end = judge(Answered::End, Who::Asked, Duration::from_secs(10));
 
-        assert_eq!((silence.answer, silence.why.as_deref()), (Answer::No, Some("no answer within 10 s")));
+        assert_eq!(
+            (silence.answer, silence.why.as_deref()),
+            (Answer::No, Some("no answer within 10 s"))
+        );
         assert_eq!((end.answer, end.why.is_some()), (Answer::No, true));
     }
 }

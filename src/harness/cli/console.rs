@@ -16,10 +16,8 @@ use super::arguments::{Arguments, Prompt};
 use super::input::Input;
 pub use super::input::{Answered, Entered};
 use super::screen::Screen;
+use super::status::{COMPLETED, FAILED, LIMIT_REACHED, MISUSED, STDOUT_CLOSED};
 use crate::cordis::{Emit, Error, Report, Service, Svc, Undo};
-
-/// Exit status when the reader of stdout has gone: 128 + SIGPIPE.
-const STDOUT_CLOSED: u8 = 141;
 
 /// Why waiting for a change in the console cannot fail.
 const OUTLIVED: &str = "the sender lives as long as the console, and whoever waits borrows it";
@@ -84,7 +82,7 @@ impl Console {
             is_open: watch::Sender::new(false),
             leaders: watch::Sender::new(0),
             session: RefCell::default(),
-            failed: Cell::new(0),
+            failed: Cell::new(COMPLETED),
             stop: watch::Sender::new(None),
             end: watch::Sender::new(None),
         }
@@ -155,16 +153,18 @@ impl Console {
         first(&self.stop).await
     }
 
-    /// Remembers how a turn of a piped conversation went; a failure outweighs a limit.
+    /// Remembers how a turn of a conversation went; a failure outweighs a limit, and a cancelled turn is neither.
     pub fn turn_ended(&self, status: u8) {
-        if status == 1 || self.failed.get() == 0 {
-            self.failed.set(status);
+        match status {
+            FAILED | MISUSED => self.failed.set(FAILED),
+            LIMIT_REACHED if self.failed.get() == COMPLETED => self.failed.set(LIMIT_REACHED),
+            _ => {}
         }
     }
 
     /// The status of a conversation that was left at its end: a person saw what failed, a script has to be told.
     pub fn conversation_status(&self) -> u8 {
-        if self.input.is_terminal() { 0 } else { self.failed.get() }
+        if self.input.is_terminal() { COMPLETED } else { self.failed.get() }
     }
 }
 
@@ -180,7 +180,7 @@ impl Console {
         if self.stop.borrow().is_none() {
             self.error(&format!("cannot write to stdout: {err}"));
         }
-        self.request_stop(1);
+        self.request_stop(FAILED);
     }
 
     /// News on stderr, with `[nano-cordis]` before it.

@@ -13,11 +13,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
-use rustyline::{Cmd, Config, DefaultEditor, KeyEvent};
 use tokio::time::timeout;
 
 use super::screen::{Screen, Stream};
-use super::stdin::{Got, Stdin, Want};
+use super::stdin::{Got, Stdin, Want, editor};
 
 /// What came at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +137,11 @@ impl Input {
 
     /// All of standard input. Questions are then put to the terminal that the person looks at, if there is one.
     pub(super) async fn everything(&self) -> String {
-        let device = self.screen.err_is_terminal.then(|| File::options().read(true).open("/dev/tty").ok()).flatten();
+        let device = self
+            .screen
+            .err_is_terminal
+            .then(|| File::options().read(true).open("/dev/tty").ok())
+            .flatten();
         let has_device = device.is_some();
         let id = self.stdin().want(Want::All { then: device });
         let got = self.received(id).await;
@@ -175,6 +178,7 @@ impl Input {
             let _gone = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, cooked);
             // What the editor has switched on beside the mode: bracketed paste.
             let _closed = Stream::Out.write("\x1b[?2004l\n");
+            self.screen.set_editing(false);
         }
         let _closed = self.screen.end_line();
     }
@@ -214,7 +218,8 @@ impl Input {
     /// Where nothing can be edited the prompt is plain text, and a pipe gets none.
     fn show_prompt(&self, prompt: &str) {
         if self.is_terminal() {
-            let _closed = self.question_stream().write(&format!("{prompt}{}", self.unfinished.borrow()));
+            let _closed =
+                self.question_stream().write(&format!("{prompt}{}", self.unfinished.borrow()));
             self.screen.left_open(self.question_stream());
         }
     }
@@ -231,7 +236,9 @@ impl Input {
                     }
                     return got;
                 }
-                (_, Got::Text(late)) if !self.is_terminal() => self.queue.borrow_mut().push_back(self.decoded(late)),
+                (_, Got::Text(late)) if !self.is_terminal() => {
+                    self.queue.borrow_mut().push_back(self.decoded(late));
+                }
                 _ => {}
             }
         }
@@ -262,17 +269,13 @@ impl Input {
 
     fn stdin(&self) -> &Stdin {
         self.stdin.get_or_init(|| {
-            let editor = self.can_edit.then(|| self.editor()).flatten();
-            Stdin::start(self.is_terminal(), editor).expect("a process can start a thread and open a pipe")
+            let editor = self.can_edit.then(editor).flatten().map(|(editor, printer)| {
+                self.screen.print_above_with(printer);
+                editor
+            });
+            let started = Stdin::start(self.is_terminal(), editor);
+            started.expect("one thread and one pipe are to be had")
         })
-    }
-
-    fn editor(&self) -> Option<DefaultEditor> {
-        let mut editor = DefaultEditor::with_config(Config::builder().auto_add_history(true).build()).ok()?;
-        // Ctrl-D that is typed before the prompt is there comes as the key that the system puts in its place.
-        editor.bind_sequence(KeyEvent::ctrl('@'), Cmd::EndOfFile);
-        self.screen.print_above_with(editor.create_external_printer().ok()?);
-        Some(editor)
     }
 }
 
@@ -288,9 +291,10 @@ impl Drop for Asking<'_> {
         if let Some(stdin) = self.input.stdin.get() {
             stdin.give_up();
         }
-        match self.echoed.get() {
-            true => self.input.screen.was_ended(),
-            false => drop(self.input.screen.end_line()),
+        if self.echoed.get() {
+            self.input.screen.was_ended();
+        } else {
+            let _closed = self.input.screen.end_line();
         }
     }
 }

@@ -18,7 +18,8 @@ pub(super) fn table(sessions: &[Saved]) -> String {
     let mut table = String::new();
     for Saved { id, changed, turns, state, words } in sessions {
         let (time, state, words) = (local(*changed), name_of(*state), line(words));
-        writeln!(table, "{id:width$}  {time}  {turns:>3} turns  {state:7}  {words}").expect("a string takes all that is written");
+        writeln!(table, "{id:width$}  {time}  {turns:>3} turns  {state:7}  {words}")
+            .expect("a string takes all that is written");
     }
     table
 }
@@ -43,7 +44,9 @@ fn name_of(state: SavedState) -> &'static str {
 
 fn local(time: SystemTime) -> String {
     match Timestamp::try_from(time) {
-        Ok(time) => time.to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Ok(time) => {
+            time.to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+        }
         Err(_) => "(no time)".into(),
     }
 }

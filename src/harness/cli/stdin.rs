@@ -15,8 +15,8 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, tcgetattr, tcsetattr};
-use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
+use rustyline::{Cmd, Config, DefaultEditor, ExternalPrinter, KeyEvent};
 use tokio::sync::mpsc as to_main;
 
 use super::screen::Stream;
@@ -70,7 +70,9 @@ impl Stdin {
         let wanted = Arc::new(AtomicU64::new(0));
         let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let source = Source { input, is_terminal, rest: Vec::new(), woken, wanted: wanted.clone() };
-        std::thread::Builder::new().name("stdin".into()).spawn(move || serve(source, editor, &rx, &tx))?;
+        std::thread::Builder::new()
+            .name("stdin".into())
+            .spawn(move || serve(source, editor, &rx, &tx))?;
         Ok(Stdin { requests, answers: tokio::sync::Mutex::new(answers), wanted, wake })
     }
 
@@ -111,6 +113,16 @@ fn serve(
         };
         tell(got.unwrap_or(Got::End));
     }
+}
+
+/// The line editor, and what prints whole lines above it.
+pub(super) fn editor() -> Option<(DefaultEditor, impl ExternalPrinter + Send)> {
+    let config = Config::builder().auto_add_history(true).build();
+    let mut editor = DefaultEditor::with_config(config).ok()?;
+    // Ctrl-D that is typed before the prompt is there comes as the key that the system puts in its place.
+    editor.bind_sequence(KeyEvent::ctrl('@'), Cmd::EndOfFile);
+    let printer = editor.create_external_printer().ok()?;
+    Some((editor, printer))
 }
 
 fn edit(editor: &mut DefaultEditor, prompt: &str, typed: &str) -> Got {
@@ -154,7 +166,13 @@ impl Source {
     }
 
     /// A line that came after the question was shown. An unseen question has no answer.
-    fn answer(&mut self, id: u64, question: &str, on: Stream, tell: &impl Fn(Got)) -> io::Result<Got> {
+    fn answer(
+        &mut self,
+        id: u64,
+        question: &str,
+        on: Stream,
+        tell: &impl Fn(Got),
+    ) -> io::Result<Got> {
         if self.is_terminal {
             tell(Got::Typed(self.typed_so_far()?));
         }
@@ -207,7 +225,7 @@ impl Source {
             };
             let [input, woken] = both.map(|it| it.any().unwrap_or(true));
             if woken {
-                self.woken.read(&mut [0; 16])?;
+                let _bytes = self.woken.read(&mut [0; 16])?;
             } else if input {
                 return Ok(true);
             }

@@ -20,7 +20,8 @@ pub(super) fn harmless(text: &str) -> Cow<'_, str> {
         match c {
             '\n' | '\t' => shown.push(c),
             '\r' => {}
-            _ => push_visible(&mut shown, c),
+            _ if is_hostile(c) => shown.push_str(&visible(c)),
+            _ => shown.push(c),
         }
     }
     Cow::Owned(shown)
@@ -59,9 +60,7 @@ pub(super) fn json(value: &Value) -> String {
     for c in text.chars() {
         if is_hostile(c) {
             let mut units = [0; 2];
-            c.encode_utf16(&mut units)
-                .iter()
-                .for_each(|it| shown.push_str(&format!("\\u{it:04x}")));
+            shown.extend(c.encode_utf16(&mut units).iter().map(|it| format!("\\u{it:04x}")));
         } else {
             shown.push(c);
         }
@@ -79,12 +78,11 @@ fn is_hostile(c: char) -> bool {
 }
 
 /// The old controls have pictures of their own in Unicode; the rest is named by its number.
-fn push_visible(shown: &mut String, c: char) {
+fn visible(c: char) -> String {
     match u32::from(c) {
-        code @ 0..0x20 => shown.extend(char::from_u32(0x2400 + code)),
-        0x7f => shown.push('\u{2421}'),
-        code if is_hostile(c) => shown.push_str(&format!("<U+{code:04X}>")),
-        _ => shown.push(c),
+        code @ 0..0x20 => char::from_u32(0x2400 + code).map(String::from).unwrap_or_default(),
+        0x7f => "\u{2421}".into(),
+        code => format!("<U+{code:04X}>"),
     }
 }
 

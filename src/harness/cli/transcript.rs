@@ -37,7 +37,9 @@ impl Transcript {
                 *self = Self::default();
                 String::new()
             }
-            EventBody::AssistantMessage { message, .. } => self.reply(message.content.as_deref().unwrap_or_default()),
+            EventBody::AssistantMessage { message, .. } => {
+                self.reply(message.content.as_deref().unwrap_or_default())
+            }
             EventBody::ToolCall { name, arguments: raw, .. } => {
                 self.has_output = true;
                 format!("[tool] {} {}\n", line(name), arguments(raw))
@@ -74,6 +76,14 @@ impl Transcript {
     }
 }
 
+/// All that is shown of a turn where only its end counts.
+pub(super) fn final_text(text: &str) -> String {
+    match text.trim_end() {
+        "" => String::new(),
+        text => format!("{}\n", harmless(text)),
+    }
+}
+
 /// The question before a guarded call: all of it, on one line, and nothing after it.
 pub(super) fn question(name: &str, arguments: &Map<String, Value>) -> String {
     let shown = json(&Value::Object(arguments.clone()));
@@ -99,18 +109,40 @@ mod tests {
     }
 
     fn reply(text: &str) -> EventBody {
-        let message = Rc::new(AssistantMessage { content: Some(text.into()), ..Default::default() });
+        let message =
+            Rc::new(AssistantMessage { content: Some(text.into()), ..Default::default() });
         let (usage, finish_reason, request_hash) = (None, None, None);
-        EventBody::AssistantMessage { turn: 1, step: 1, message, usage, finish_reason, request_hash, interrupted: false }
+        EventBody::AssistantMessage {
+            turn: 1,
+            step: 1,
+            message,
+            usage,
+            finish_reason,
+            request_hash,
+            interrupted: false,
+        }
     }
 
     fn call(name: &str, arguments: &str) -> EventBody {
-        EventBody::ToolCall { turn: 1, step: 1, call_id: "c".into(), name: name.into(), arguments: arguments.into() }
+        EventBody::ToolCall {
+            turn: 1,
+            step: 1,
+            call_id: "c".into(),
+            name: name.into(),
+            arguments: arguments.into(),
+        }
     }
 
     fn result(text: &str) -> EventBody {
         let message = Message::tool("c", text);
-        EventBody::ToolResult { turn: 1, step: 1, call_id: "c".into(), name: "bash".into(), is_error: false, message }
+        EventBody::ToolResult {
+            turn: 1,
+            step: 1,
+            call_id: "c".into(),
+            name: "bash".into(),
+            is_error: false,
+            message,
+        }
     }
 
     fn shown(events: &[EventBody]) -> String {
@@ -120,21 +152,37 @@ mod tests {
 
     #[test]
     fn a_call_its_result_and_the_reply_are_laid_out_as_documented() {
-        let turn = [start(), reply(""), call("bash", "{\"command\": \"x\"}"), result("hello\n\n[exit code: 0]"), reply("Done.")];
+        let turn = [
+            start(),
+            reply(""),
+            call("bash", "{\"command\": \"x\"}"),
+            result("hello\n\n[exit code: 0]"),
+            reply("Done."),
+        ];
 
-        assert_eq!(shown(&turn), "[tool] bash {\"command\":\"x\"}\n[result] hello\n\n[exit code: 0]\n\nassistant> Done.\n");
+        assert_eq!(
+            shown(&turn),
+            "[tool] bash {\"command\":\"x\"}\n[result] hello\n\n[exit code: 0]\n\nassistant> Done.\n"
+        );
     }
 
     #[test]
     fn a_reply_alone_has_no_empty_line_before_it() {
-        assert_eq!(shown(&[start(), reply("Hi"), start(), reply("Again")]), "assistant> Hi\nassistant> Again\n");
+        assert_eq!(
+            shown(&[start(), reply("Hi"), start(), reply("Again")]),
+            "assistant> Hi\nassistant> Again\n"
+        );
     }
 
     #[test]
     fn text_beside_calls_comes_before_them_and_calls_follow_results_at_once() {
-        let turn = [start(), reply("First"), call("a", "{}"), result("1"), call("b", "{}"), result("2")];
+        let turn =
+            [start(), reply("First"), call("a", "{}"), result("1"), call("b", "{}"), result("2")];
 
-        assert_eq!(shown(&turn), "assistant> First\n[tool] a {}\n[result] 1\n[tool] b {}\n[result] 2\n");
+        assert_eq!(
+            shown(&turn),
+            "assistant> First\n[tool] a {}\n[result] 1\n[tool] b {}\n[result] 2\n"
+        );
     }
 
     #[test]

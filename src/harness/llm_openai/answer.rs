@@ -48,21 +48,14 @@ impl Answer {
     /// The error that a JSON body states. Behind a status of success it may state the true status as its code.
     pub(super) fn error_in(&self, body: &Value) -> LlmError {
         let body = body.get(0).unwrap_or(body);
-        let code = &body["error"]["code"];
-        let stated = code
-            .as_u64()
-            .or_else(|| code.as_str()?.parse().ok())
-            .and_then(|it| u16::try_from(it).ok());
-        let stated =
-            stated.and_then(|it| StatusCode::from_u16(it).ok()).filter(|it| it.as_u16() >= 400);
-        let status = stated.filter(|_| self.status.is_success()).unwrap_or(self.status);
-        let said = said(body);
-        let kind = [&body["error"]["code"], &body["error"]["type"]]
-            .map(|it| it.as_str().unwrap_or_default());
+        let (error, said) = (&body["error"], said(body));
+        let is = |kind| error["code"] == kind || error["type"] == kind;
+        let stated = status_of(&error["code"]).filter(|_| self.status.is_success());
+        let status = stated.unwrap_or(self.status);
         let (status, message) = (status.as_u16(), self.line(status, &said));
-        if status == 402 || kind.contains(&"insufficient_quota") {
+        if status == 402 || is("insufficient_quota") {
             LlmError::Quota { status, message }
-        } else if kind.contains(&"context_length_exceeded")
+        } else if is("context_length_exceeded")
             || (matches!(status, 200 | 400 | 413 | 422) && is_about_length(&said))
         {
             LlmError::ContextLength { status, message }
@@ -118,6 +111,13 @@ impl Answer {
     }
 }
 
+/// A code that is the status of a failure, as a number or its text.
+fn status_of(code: &Value) -> Option<StatusCode> {
+    let number = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
+    let status = StatusCode::from_u16(number.try_into().ok()?).ok()?;
+    (status.is_client_error() || status.is_server_error()).then_some(status)
+}
+
 /// What the error of a body says, whatever shape it has.
 fn said(body: &Value) -> String {
     let error = &body["error"];
@@ -143,14 +143,7 @@ fn in_words(text: &str) -> String {
 
 fn is_about_length(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
-    [
-        "context length",
-        "context_length",
-        "context window",
-        "context size",
-        "prompt is too long",
-        "too many tokens",
-    ]
-    .iter()
-    .any(|it| said.contains(it))
+    let limits = ["context length", "context_length", "context window", "context size"];
+    let excesses = ["prompt is too long", "too many tokens"];
+    limits.iter().chain(&excesses).any(|it| said.contains(it))
 }

@@ -34,16 +34,14 @@ impl Http {
         body: Vec<u8>,
         key: Option<&Key>,
     ) -> Result<Response, LlmError> {
-        let mut request = self.client()?.post(self.config.base_url.url().clone()).body(body);
-        request =
-            request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json");
+        let request = self.client()?.post(self.config.base_url.url().clone()).body(body);
+        let json = "application/json";
+        let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, json);
         if let Some(key) = key {
             request = request.header(AUTHORIZATION, key.header());
         }
-        match self
-            .within(self.config.first_byte_timeout_ms, "firstByteTimeoutMs", request.send())
-            .await?
-        {
+        let limit = self.config.first_byte_timeout_ms;
+        match self.within(limit, "firstByteTimeoutMs", request.send()).await? {
             Ok(response) => Ok(response),
             Err(err) if err.is_connect() && err.is_timeout() => {
                 Err(self.late(self.config.connect_timeout_ms, "connectTimeoutMs"))
@@ -60,14 +58,11 @@ impl Http {
         key: Option<Key>,
     ) -> Result<Answer, LlmError> {
         let status = response.status();
-        let location = response
-            .headers()
-            .get(LOCATION)
-            .and_then(|it| it.to_str().ok())
-            .and_then(|it| response.url().join(it).ok());
+        let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
+        let location = location.and_then(|it| response.url().join(it).ok());
         let mut body = Vec::new();
-        let largest = if status.is_success() { LARGEST_REPLY } else { LARGEST_REFUSAL };
-        let whole = self.collect(&mut response, &mut body, largest).await;
+        let most = if status.is_success() { LARGEST_REPLY } else { LARGEST_REFUSAL };
+        let whole = self.collect(&mut response, &mut body, most).await;
         if status.is_success() {
             whole?;
         }
@@ -79,13 +74,13 @@ impl Http {
         &self,
         response: &mut Response,
         body: &mut Vec<u8>,
-        largest: usize,
+        most: usize,
     ) -> Result<(), LlmError> {
         while let Some(piece) = self.piece(response).await? {
             body.extend_from_slice(piece.as_ref());
-            if body.len() > largest {
+            if body.len() > most {
                 return Err(LlmError::BadReply(format!(
-                    "POST {}: the answer is longer than {largest} bytes",
+                    "POST {}: the answer is longer than {most} bytes",
                     self.config.base_url.shown()
                 )));
             }
@@ -98,9 +93,8 @@ impl Http {
         &self,
         response: &mut Response,
     ) -> Result<Option<impl AsRef<[u8]> + use<>>, LlmError> {
-        let piece = self
-            .within(self.config.silence_timeout_ms, "silenceTimeoutMs", response.chunk())
-            .await?;
+        let limit = self.config.silence_timeout_ms;
+        let piece = self.within(limit, "silenceTimeoutMs", response.chunk()).await?;
         piece.map_err(|err| self.lost("the connection broke within the answer", &err))
     }
 
@@ -141,13 +135,10 @@ impl Http {
     }
 
     fn client(&self) -> Result<&Client, LlmError> {
-        let (client, _) = match self.client.get() {
-            Some(built) => built,
-            None => {
-                let built = client::build(&self.config, &self.env)?;
-                self.client.get_or_init(|| built)
-            }
-        };
-        Ok(client)
+        if let Some((client, _)) = self.client.get() {
+            return Ok(client);
+        }
+        let built = client::build(&self.config, &self.env)?;
+        Ok(&self.client.get_or_init(|| built).0)
     }
 }

@@ -66,6 +66,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn h_102_the_header_of_a_key_is_marked_so_that_nothing_prints_it() {
+        let header = Key("sk-12345".into()).header();
+
+        assert!(header.is_sensitive());
+        assert!(!format!("{header:?}").contains("12345"));
+    }
+
+    #[test]
     fn a_key_in_place_of_a_name_is_refused_and_not_repeated() {
         for text in ["sk-12345", "", "1ST", "KEY=1", "$KEY"] {
             assert!(!VariableName::try_from(text.to_owned()).expect_err(text).contains("12345"));

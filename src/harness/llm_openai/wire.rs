@@ -52,11 +52,8 @@ fn wire_copy(message: &Message, config: &Config) -> Message {
 
 fn assistant_copy(mut message: AssistantMessage, config: &Config) -> AssistantMessage {
     let calls = !message.tool_calls.is_empty();
-    let empty = if calls && config.empty_content == EmptyContent::Null {
-        None
-    } else {
-        Some(String::new())
-    };
+    let may_be_null = calls && config.empty_content == EmptyContent::Null;
+    let empty = if may_be_null { None } else { Some(String::new()) };
     message.content = message.content.filter(|it| !it.is_empty()).or(empty);
     for call in &mut message.tool_calls {
         let text = &mut call.function.arguments;
@@ -70,9 +67,8 @@ fn assistant_copy(mut message: AssistantMessage, config: &Config) -> AssistantMe
         Reasoning::Auto | Reasoning::Send => {}
         Reasoning::Drop => {
             message.reasoning_content = None;
-            message
-                .other
-                .retain(|name, _| !matches!(name.as_str(), "reasoning" | "reasoning_details"));
+            let other = &mut message.other;
+            other.retain(|name, _| !matches!(name.as_str(), "reasoning" | "reasoning_details"));
         }
     }
     message
@@ -81,34 +77,36 @@ fn assistant_copy(mut message: AssistantMessage, config: &Config) -> AssistantMe
 /// The reply in an answer.
 pub(super) fn reply(answer: &Answer, request: &Request) -> Result<Reply, LlmError> {
     let mut body = document(answer)?;
-    for place in [&body, &body["choices"][0]] {
-        if !place["error"].is_null() {
-            return Err(answer.error_in(place));
-        }
+    if let Some(place) = [&body, &body["choices"][0]].into_iter().find(|it| !it["error"].is_null())
+    {
+        return Err(answer.error_in(place));
     }
-    let choice = body.pointer_mut("/choices/0").map(Value::take).unwrap_or_default();
-    let Value::Object(message) = &choice["message"] else {
+    let finish_reason = body["choices"][0]["finish_reason"].as_str().filter(|it| !it.is_empty());
+    let finish_reason = finish_reason.map(str::to_owned);
+    let usage = body["usage"].as_object().filter(|it| !it.is_empty()).cloned().map(Value::Object);
+    let Some(Value::Object(message)) = body.pointer_mut("/choices/0/message").map(Value::take)
+    else {
         return Err(answer.bad("no message in the reply"));
     };
-    let mut message = read(message.clone())
+    let mut message = read(message)
         .map_err(|err| answer.bad(&format!("the message in the reply is damaged ({err})")))?;
-    let finish_reason = choice["finish_reason"].as_str().filter(|it| !it.is_empty());
-    if matches!(finish_reason, Some("error" | "insufficient_system_resource")) {
-        return Err(answer.status_error(
-            answer.status,
-            &format!("the reply was broken off ({})", finish_reason.unwrap_or_default()),
-        ));
-    }
-    let is_cut = matches!(finish_reason, Some("length" | "max_tokens" | "content_filter"));
-    let is_silent = message.content.as_deref().unwrap_or_default().trim().is_empty()
-        && message.tool_calls.is_empty();
-    if is_silent && !is_cut {
-        return Err(LlmError::Empty);
-    }
+    is_whole(answer, &message, finish_reason.as_deref().unwrap_or_default())?;
     request.settle_ids(&mut message.tool_calls);
-    let usage =
-        body["usage"].as_object().filter(|it| !it.is_empty()).map(|it| Value::Object(it.clone()));
-    Ok(Reply { message, finish_reason: finish_reason.map(str::to_owned), usage })
+    Ok(Reply { message, finish_reason, usage })
+}
+
+/// Silence is a failure, unless it is the silence of a reply that was cut; and half a reply is one.
+fn is_whole(answer: &Answer, message: &AssistantMessage, finish: &str) -> Result<(), LlmError> {
+    let is_silent = message.content.as_deref().unwrap_or_default().trim().is_empty();
+    match finish {
+        "error" | "insufficient_system_resource" => {
+            let words = format!("the reply was broken off ({finish})");
+            Err(answer.status_error(answer.status, &words))
+        }
+        "length" | "max_tokens" | "content_filter" => Ok(()),
+        _ if is_silent && message.tool_calls.is_empty() => Err(LlmError::Empty),
+        _ => Ok(()),
+    }
 }
 
 /// Blank lines before the document are how some servers say that they are still there.
@@ -161,5 +159,63 @@ fn tidy(call: &mut Map<String, Value>) {
     match function {
         Value::Object(fields) => fields.retain(|name, it| it.is_string() || name != "name"),
         other => *other = Map::new().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use reqwest::StatusCode;
+    use serde_json::json;
+
+    use super::*;
+    use crate::harness::session::message::Header;
+
+    fn read_reply(text: String) -> Result<Reply, LlmError> {
+        let (address, status) = (String::new(), StatusCode::OK);
+        let answer = Answer { address, status, location: None, text, key: None };
+        let header = Header { model: "m".into(), system: None, tools: Vec::new() };
+        reply(&answer, &Request { header, messages: Vec::new() })
+    }
+
+    /// Anything, but with the names that matter, so that most of it gets far.
+    fn anything() -> impl Strategy<Value = Value> {
+        let name = "choices|message|content|tool_calls|id|type|function|name|arguments|error|code\
+                    |finish_reason|usage|text|role|x";
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "[a-z{}\\[\\]\"]{0,4}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(6, 40, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((name, inner), 0..5)
+                    .prop_map(|it| Value::Object(it.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_makes_it_panic(body in anything()) {
+            drop(read_reply(body.to_string()));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in r#"( |\n|data:|[{}\[\]",:]|choices|1e999|\\ud800|.){0,20}"#) {
+            drop(read_reply(text));
+        }
+
+        #[test]
+        fn every_call_of_a_reply_has_an_id_of_its_own(calls in prop::collection::vec(anything(), 0..5)) {
+            let message = json!({ "content": "text", "tool_calls": calls });
+            if let Ok(reply) = read_reply(json!({ "choices": [{ "message": message }] }).to_string()) {
+                let ids: std::collections::HashSet<_> =
+                    reply.message.tool_calls.iter().map(|it| &it.id).collect();
+                prop_assert!(ids.len() == calls.len() && !ids.contains(&String::new()));
+            }
+        }
     }
 }

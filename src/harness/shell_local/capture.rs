@@ -116,7 +116,10 @@ impl Capture {
             Spill::Open { path, .. } => Some(path),
             Spill::Unused(_) | Spill::Failed => None,
         };
-        let place = file.as_ref().map(|it| format!(", first 64 MiB in {}", it.display())).unwrap_or_default();
+        let place = file
+            .as_ref()
+            .map(|it| format!(", first 64 MiB in {}", it.display()))
+            .unwrap_or_default();
         let text = format!("{head}\n… {left_out} bytes left out{place} …\n{tail}");
         Output { text, left_out: left_out as u64, file, replaced: bad_head || bad_tail }
     }

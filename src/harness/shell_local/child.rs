@@ -56,7 +56,10 @@ pub(super) struct Child {
 }
 
 /// Starts the command in a session of its own: no terminal to take, and one signal reaches its children too.
-pub(super) fn start(spec: &ShellSpec, vars: Vars) -> Result<(Child, ChildStdout, ChildStderr), ShellError> {
+pub(super) fn start(
+    spec: &ShellSpec,
+    vars: Vars,
+) -> Result<(Child, ChildStdout, ChildStderr), ShellError> {
     // Checked first: otherwise the system blames `bash` for a directory that is gone.
     if !spec.cwd.is_dir() {
         return Err(ShellError::NoDirectory { path: spec.cwd.clone() });
@@ -67,11 +70,12 @@ pub(super) fn start(spec: &ShellSpec, vars: Vars) -> Result<(Child, ChildStdout,
         it.env_clear().envs(vars).envs(QUIET).env_remove("BASH_ENV");
         it.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
-    let mut leader = command.wrap(ProcessSession).spawn().map_err(|source| match source.kind() {
-        ErrorKind::NotFound => ShellError::NoBash,
-        ErrorKind::ArgumentListTooLong => ShellError::TooLong { bytes: spec.command.len() },
-        _ => ShellError::Start { source },
-    })?;
+    let mut leader =
+        command.wrap(ProcessSession).spawn().map_err(|source| match source.kind() {
+            ErrorKind::NotFound => ShellError::NoBash,
+            ErrorKind::ArgumentListTooLong => ShellError::TooLong { bytes: spec.command.len() },
+            _ => ShellError::Start { source },
+        })?;
     let stdout = leader.stdout().take().expect("stdout is piped");
     let stderr = leader.stderr().take().expect("stderr is piped");
     let id = leader.id().expect("nobody has waited for it yet");
@@ -95,11 +99,12 @@ impl Child {
 }
 
 impl Family {
-    /// Signals all. An error means that nobody was left to be signalled.
+    /// Signals all, the main group first and at once: bash must not see a child die and go on with the next command.
     pub(super) fn signal(self, signal: Signal) {
-        // The main group first and all at once, so that bash does not see a child die and go on with the next command.
-        killpg(self.0, signal).ok();
-        for group in self.groups().into_iter().flatten().filter(|it| *it != self.0) {
+        let groups = self.groups().unwrap_or_else(|| BTreeSet::from([self.0]));
+        let (main, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(|it| *it == self.0);
+        for group in main.into_iter().chain(others) {
+            // An error means that nobody was left to be signalled.
             killpg(group, signal).ok();
         }
     }
@@ -119,8 +124,9 @@ impl Family {
     /// the process table tells, and it tells the living from the dead that nobody has buried yet. `None` where there
     /// is no such table; then the main group is all that can be reached.
     fn groups(self) -> Option<BTreeSet<Pid>> {
-        let stats = fs::read_dir("/proc").ok()?.flatten().filter_map(|it| fs::read_to_string(it.path().join("stat")).ok());
-        Some(stats.filter_map(|it| self.group_in(&it)).collect())
+        let stats = fs::read_dir("/proc").ok()?.flatten();
+        let stats = stats.filter_map(|it| fs::read(it.path().join("stat")).ok());
+        Some(stats.filter_map(|it| self.group_in(&String::from_utf8_lossy(&it))).collect())
     }
 
     /// `stat` is `pid (name) state parent group session …`, and a name may hold anything.
@@ -134,7 +140,7 @@ impl Family {
 
 /// Stops all families: TERM at once, KILL after the grace.
 pub(super) async fn stop_all(families: &[Family], grace: Duration) {
-    families.iter().for_each(|it| it.signal(Signal::SIGTERM));
+    signal_all(families, Signal::SIGTERM);
     end_within(grace, families).await;
 }
 
@@ -150,9 +156,15 @@ async fn end_within(grace: Duration, families: &[Family]) {
     }
     let killed = async {
         while families.iter().any(|it| !it.is_gone()) {
-            families.iter().for_each(|it| it.signal(Signal::SIGKILL));
+            signal_all(families, Signal::SIGKILL);
             sleep(SOON).await;
         }
     };
     timeout(AFTER_KILL, killed).await.ok();
+}
+
+fn signal_all(families: &[Family], signal: Signal) {
+    for family in families {
+        family.signal(signal);
+    }
 }

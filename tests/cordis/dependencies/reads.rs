@@ -222,8 +222,9 @@ fn k_064_a_declared_need_of_another_type_fails_instead_of_waiting() {
         rest().await;
 
         assert_eq!(consumer.state(), State::Failed);
-        let error = consumer.error();
-        assert!(matches!(error, Some(Error::TypeMismatch { .. })), "not {error:?}");
+        let Some(Error::Body { source, .. }) = consumer.error() else { panic!("it has no error") };
+        let cause = source.downcast_ref::<Error>();
+        assert!(matches!(cause, Some(Error::TypeMismatch { .. })), "not {cause:?}");
         test.reports.take_one();
     });
 }

@@ -1,8 +1,8 @@
 //! Undoing by hand.
 
-use nano_cordis::cordis::{Cleanup, Error, Undo};
+use nano_cordis::cordis::{BoxError, Error, Panic, Undo, What};
 
-use crate::support::{Gate, Kept, at_once, kernel, pass, poll_once, rest};
+use crate::support::{Gate, Kept, at_once, define, give, kernel, pass, poll_once, rest};
 
 #[test]
 fn k_005_an_effect_undone_by_hand_is_not_undone_again() {
@@ -67,17 +67,42 @@ fn k_008_undoing_what_is_undone_does_nothing() {
 }
 
 #[test]
+fn k_008_an_undo_of_an_earlier_load_finds_nothing() {
+    kernel(async |test| {
+        let (host, _) = test.host("host").await;
+        let given = give(&host, "x", "value").unwrap();
+        let undos = Kept::default();
+        let (keeping, journal) = (undos.clone(), test.journal.clone());
+        let plugin = test.mount(&define("p", ["x"], async move |ctx| {
+            keeping.keep(ctx.effect(|| journal.line("E"))?);
+            Ok(())
+        }));
+        rest().await;
+        let of_first_load = undos.last();
+        given.call().await.unwrap();
+        give(&host, "x", "again").unwrap();
+        rest().await;
+        test.journal.take();
+
+        of_first_load.call().await.unwrap();
+
+        assert!(test.journal.take().is_empty());
+        assert_eq!(plugin.effect_count(), 1);
+    });
+}
+
+#[test]
 fn k_009_a_cleanup_may_await_its_own_undo() {
     kernel(async |test| {
         let (ctx, plugin) = test.host("p").await;
         let own = Kept::<Undo>::default();
         let (kept, journal) = (own.clone(), test.journal.clone());
         let undo = ctx.effect(move || {
-            Cleanup::future(async move || {
+            async move || {
                 let outcome = kept.last().call().await;
                 journal.push("cleaned");
                 outcome.map(drop)
-            })
+            }
         });
         own.keep(undo.unwrap());
 
@@ -97,7 +122,7 @@ fn k_010_an_unload_waits_for_an_undo_in_flight() {
         drop(undo.call());
         rest().await;
 
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         rest().await;
         let done_early = poll_once(&mut disposing).await.is_some();
         gate.open();
@@ -131,10 +156,10 @@ fn k_015_a_cleanup_that_fails_by_hand_is_its_callers_to_handle() {
         let (ctx, plugin) = test.host("p").await;
         let journal = test.journal.clone();
         let undo = ctx.effect(move || {
-            Cleanup::sync(move || {
+            move || {
                 journal.push("tried");
                 Err::<(), _>("boom")
-            })
+            }
         });
 
         let outcome = undo.unwrap().call().await;
@@ -145,6 +170,65 @@ fn k_015_a_cleanup_that_fails_by_hand_is_its_callers_to_handle() {
         };
         assert_eq!((plugin.as_str(), source.to_string().as_str()), ("p", "boom"));
         assert_eq!(test.journal.take(), ["tried"]);
+    });
+}
+
+#[test]
+fn k_015_a_panic_is_such_a_failure() {
+    kernel(async |test| {
+        let (ctx, _plugin) = test.host("p").await;
+        let undo = ctx.effect(|| async || -> Result<(), BoxError> { panic!("boom") }).unwrap();
+
+        let outcome = undo.call().await;
+
+        let Err(Error::Cleanup { source, .. }) = outcome else { panic!("not {outcome:?}") };
+        assert_eq!(source.downcast_ref::<Panic>().unwrap().message, "boom");
+    });
+}
+
+#[test]
+fn k_015_a_failure_that_its_caller_does_not_wait_for_is_one_report() {
+    kernel(async |test| {
+        let (ctx, plugin) = test.host("p").await;
+        let at_once = ctx.effect(|| || Err::<(), _>("at once")).unwrap();
+        let slow = async || {
+            rest().await;
+            Err::<(), _>("later")
+        };
+        let later = ctx.effect(move || slow).unwrap();
+
+        drop(at_once.call());
+        drop(later.call());
+        pass(10).await;
+        plugin.dispose().await;
+
+        let reports = test.reports.take();
+        assert!(reports.iter().all(|it| it.plugin == "p" && it.what == What::CleanupFailed));
+        let causes: Vec<_> =
+            reports.iter().map(|it| it.error.as_ref().unwrap().to_string()).collect();
+        assert_eq!(causes, ["at once", "later"]);
+    });
+}
+
+/// The unload that meets it waits, and leaves the failure to the caller.
+#[test]
+fn k_015_a_failure_during_an_unload_is_its_callers_too() {
+    kernel(async |test| {
+        let (ctx, plugin) = test.host("p").await;
+        let gate = Gate::shut();
+        let blocked = gate.clone();
+        let cleanup = async move || {
+            blocked.pass().await;
+            Err::<(), _>("boom")
+        };
+        let undoing = ctx.effect(move || cleanup).unwrap().call();
+
+        let disposing = plugin.dispose();
+        rest().await;
+        gate.open();
+        disposing.await;
+
+        assert!(matches!(undoing.await, Err(Error::Cleanup { .. })));
     });
 }
 

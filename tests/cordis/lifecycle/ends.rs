@@ -2,7 +2,7 @@
 
 use nano_cordis::cordis::{State, What};
 
-use crate::support::{Gate, Kept, at_once, define, give, kernel, pass, poll_once, rest};
+use crate::support::{Gate, Kept, at_once, define, give, kernel, pass, poll_once, rest, states};
 
 #[test]
 fn k_081_a_waiting_plugin_that_is_disposed_never_starts() {
@@ -50,12 +50,34 @@ fn k_083_disposing_twice_does_nothing() {
 }
 
 #[test]
+fn k_083_a_dispose_during_an_unload_is_the_end() {
+    kernel(async |test| {
+        let gate = Gate::shut();
+        let (host, _) = test.host("host").await;
+        let given = give(&host, "x", "value").unwrap();
+        let plugin = test.probe("p").needs("x").cleanup_gate(&gate).mount(&test.root);
+        rest().await;
+        drop(given.call());
+        give(&host, "x", "again").unwrap();
+        rest().await;
+        let seen = states(&plugin);
+
+        let disposing = plugin.dispose();
+        gate.open();
+        disposing.await;
+
+        assert_eq!(seen.take(), ["UNLOADING", "DISPOSED"]);
+        assert_eq!(test.journal.count("p start"), 1);
+    });
+}
+
+#[test]
 fn k_098_a_dispose_whose_future_is_dropped_still_ends() {
     kernel(async |test| {
         let plugin = test.probe("p").cleanup_delay(50).mount(&test.root);
         rest().await;
 
-        let mut disposing = Box::pin(plugin.dispose());
+        let mut disposing = Box::pin(plugin.dispose().into_future());
         let done_early = poll_once(&mut disposing).await.is_some();
         drop(disposing);
         pass(100).await;
@@ -161,6 +183,26 @@ fn k_218_a_long_wait_is_reported_by_name() {
         let What::LongWait { on, seconds } = &report.what else { panic!("not {report}") };
         assert!(on.contains("consumer"), "{report}");
         assert_eq!(*seconds, 5);
+    });
+}
+
+#[test]
+fn k_218_a_parent_that_waits_for_a_child_is_the_one_that_waits() {
+    kernel(async |test| {
+        let gate = Gate::shut();
+        let (ctx, parent) = test.host("parent").await;
+        test.probe("child").cleanup_gate(&gate).mount(&ctx);
+        rest().await;
+
+        let disposing = parent.dispose();
+        pass(60_000).await;
+        let report = test.reports.take_one();
+        gate.open();
+        disposing.await;
+
+        assert_eq!(report.plugin, "parent");
+        let What::LongWait { on, .. } = &report.what else { panic!("not {report}") };
+        assert!(on.contains("parent > child"), "{report}");
     });
 }
 

@@ -113,6 +113,7 @@ fn fails_if_told(journal: &Journal) -> PluginDef {
             Ok(None)
         })
     })
+    .unwrap()
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn k_094_a_panic_in_a_body_is_an_error() {
 #[test]
 fn k_094_so_is_a_panic_before_the_first_await() {
     kernel(async |test| {
-        let def = PluginDef::dynamic("p", &json!([]), None, |_, _| panic!("boom"));
+        let def = PluginDef::dynamic("p", &json!([]), None, |_, _| panic!("boom")).unwrap();
         let plugin = test.mount(&def);
 
         let outcome = plugin.ready().await;

@@ -28,6 +28,23 @@ fn k_089_disposing_a_plugin_disposes_everything_below_it() {
     });
 }
 
+/// It is a consumer first: it stops before anything of its parent is undone.
+#[test]
+fn k_089_a_child_that_uses_its_parents_service_stops_first() {
+    kernel(async |test| {
+        let (ctx, parent) = test.host("parent").await;
+        test.probe("child").needs("x").cleanup_delay(20).mount(&ctx);
+        give(&ctx, "x", "value").unwrap();
+        ctx.effect(|| test.journal.line("parent's cleanup")).unwrap();
+        rest().await;
+
+        parent.dispose().await;
+
+        let expected = ["child start", "child stopping", "child stop", "parent's cleanup"];
+        assert_eq!(test.journal.take(), expected);
+    });
+}
+
 #[test]
 fn k_090_a_parent_may_dispose_its_child_in_its_body() {
     kernel(async |test| {

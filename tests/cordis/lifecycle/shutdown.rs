@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use nano_cordis::cordis::{Cleanup, Error};
+use nano_cordis::cordis::Error;
 
 use crate::support::{Gate, at_once, hear, kernel, listeners, rest};
 
@@ -40,7 +40,7 @@ fn k_099_a_shutdown_returns_what_failed() {
     kernel(async |test| {
         let (ctx, _) = test.host("p").await;
         ctx.effect(|| test.journal.line("E1")).unwrap();
-        ctx.effect(|| Cleanup::sync(|| Err::<(), _>("boom"))).unwrap();
+        ctx.effect(|| || Err::<(), _>("boom")).unwrap();
 
         let shutdown = test.root.shutdown(GRACE).await;
 
@@ -50,6 +50,20 @@ fn k_099_a_shutdown_returns_what_failed() {
         assert_eq!((plugin.as_str(), source.to_string().as_str()), ("p", "boom"));
         assert_eq!(test.journal.take(), ["E1"]);
         test.reports.take_one();
+    });
+}
+
+#[test]
+fn k_099_what_failed_before_is_not_told_again() {
+    kernel(async |test| {
+        let (ctx, plugin) = test.host("p").await;
+        ctx.effect(|| || Err::<(), _>("boom")).unwrap();
+        plugin.dispose().await;
+        test.reports.take_one();
+
+        let shutdown = test.root.shutdown(GRACE).await;
+
+        assert!(shutdown.failures.is_empty(), "{:?}", shutdown.failures);
     });
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn define<const N: usize>(
         let body = body.clone();
         Box::pin(async move { body(ctx).await.map(|()| None) })
     })
+    .expect("a list of names")
 }
 
 /// A plugin for tests: says when it starts and stops, needs and gives labels, waits at gates, fails on request.
@@ -51,7 +52,6 @@ pub(crate) struct Probe {
     journal: Journal,
     needs: Vec<String>,
     gives: Vec<String>,
-    label: String,
     body_gate: Option<Gate>,
     cleanup_gate: Option<Gate>,
     cleanup_delay: Duration,
@@ -65,7 +65,6 @@ impl Probe {
             journal: journal.clone(),
             needs: Vec::new(),
             gives: Vec::new(),
-            label: name.to_owned(),
             body_gate: None,
             cleanup_gate: None,
             cleanup_delay: Duration::ZERO,
@@ -78,15 +77,9 @@ impl Probe {
         self
     }
 
-    /// Provides a label under this name, from the start of its body on.
+    /// Provides a label with the name of the probe, from the start of its body on.
     pub(crate) fn gives(mut self, service: &str) -> Probe {
         self.gives.push(service.to_owned());
-        self
-    }
-
-    /// What its labels say, its own name without this.
-    pub(crate) fn label(mut self, label: &str) -> Probe {
-        label.clone_into(&mut self.label);
         self
     }
 
@@ -118,6 +111,7 @@ impl Probe {
         PluginDef::dynamic(&name, &needs, None, move |ctx, _config| {
             Box::pin(self.clone().start(ctx))
         })
+        .expect("a list of names")
     }
 
     pub(crate) fn mount(self, ctx: &Context) -> Mount {
@@ -129,7 +123,7 @@ impl Probe {
         let cleanup = self.clone();
         ctx.effect(move || cleanup.cleanup())?;
         for service in &self.gives {
-            give(&ctx, service, &self.label)?;
+            give(&ctx, service, &self.name)?;
         }
         if let Some(gate) = &self.body_gate {
             gate.pass().await;
@@ -142,9 +136,16 @@ impl Probe {
 
     fn cleanup(self) -> Cleanup {
         if self.cleanup_gate.is_none() && self.cleanup_delay.is_zero() {
-            return Cleanup::sync(self.journal.line(&format!("{} stop", self.name)));
+            let stop = self.journal.line(&format!("{} stop", self.name));
+            return Cleanup::sync(|| {
+                stop();
+                Ok(())
+            });
         }
-        Cleanup::future(async move || self.stop_slowly().await)
+        Cleanup::future(async move || {
+            self.stop_slowly().await;
+            Ok(())
+        })
     }
 
     async fn stop_slowly(self) {

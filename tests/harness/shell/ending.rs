@@ -28,7 +28,8 @@ fn h_131_the_deadline_stops_the_command_and_its_children() {
     shell(plain(), async |rig| {
         let begun = Instant::now();
 
-        let result = rig.run_for("sleep 30 & echo $!; echo $$; sleep 30; echo late", Some(200)).await;
+        let result =
+            rig.run_for("sleep 30 & echo $!; echo $$; sleep 30; echo late", Some(200)).await;
 
         assert!(result.timed_out && !result.left_children);
         assert_eq!((result.timeout_ms, result.exit_code), (200, Some(143)));
@@ -67,7 +68,9 @@ fn h_132_what_is_left_behind_can_go_on_printing() {
     shell(plain(), async |rig| {
         let mut bell = rig.bell();
 
-        let result = rig.run("(read < go; head -c 200000 /dev/zero && echo printed > bell) & echo started").await;
+        let result = rig
+            .run("(read < go; head -c 200000 /dev/zero && echo printed > bell) & echo started")
+            .await;
         bell.go();
 
         assert!(result.left_children);
@@ -85,6 +88,20 @@ fn h_132_a_daemon_that_holds_the_output_does_not_hold_the_result() {
         assert_eq!((result.stdout.text.as_str(), result.left_children), ("started\n", true));
         bell.rung().await;
         bell.go();
+    });
+}
+
+#[test]
+fn h_132_a_process_whose_name_is_cut_within_a_character_is_seen_too() {
+    shell(plain(), async |rig| {
+        let command =
+            "cp \"$(command -v sleep)\" ./a哈哈哈哈哈; ./a哈哈哈哈哈 30 >/dev/null 2>&1 & echo $!";
+
+        let result = rig.run(command).await;
+        rig.unload().await;
+
+        assert!(result.left_children);
+        assert!(!is_there(&result.stdout.text));
     });
 }
 
@@ -175,7 +192,8 @@ fn a_cancelled_command_that_obeys_tells_how_it_ended() {
 fn a_cancel_during_the_grace_of_a_deadline_does_not_wait_for_its_end() {
     shell(json!({ "graceMs": 60000 }), async |rig| {
         let (mut bell, cancel) = (rig.bell(), CancellationToken::new());
-        let command = "trap 'echo > bell' TERM; echo > bell; for i in {1..1000}; do sleep 0.01; done";
+        let command =
+            "trap 'echo > bell' TERM; echo > bell; for i in {1..1000}; do sleep 0.01; done";
         let request = ShellRequest { timeout_ms: Some(500), ..rig.request(command) };
 
         let (result, ()) = tokio::join!(rig.try_run(&request, cancel.clone()), async {
@@ -217,6 +235,18 @@ fn a_command_that_is_cancelled_before_it_began_does_not_run() {
 }
 
 #[test]
+fn h_176_a_command_that_ended_leaves_nothing_registered() {
+    shell(plain(), async |rig| {
+        let before = rig.mount.effect_count();
+
+        rig.run("true").await;
+        tokio::task::yield_now().await;
+
+        assert_eq!(rig.mount.effect_count(), before);
+    });
+}
+
+#[test]
 fn h_176_unloading_stops_what_was_left_behind() {
     shell(plain(), async |rig| {
         let result = rig.run("sleep 60 & echo $!").await;
@@ -241,6 +271,22 @@ fn h_176_unloading_stops_commands_that_run_also_those_that_ignore_term() {
         });
 
         assert!(matches!(result, Err(ShellError::Unloaded)));
+        assert!(!is_there(&pid));
+    });
+}
+
+#[test]
+fn h_176_a_long_grace_does_not_let_a_command_outlive_the_program() {
+    shell(json!({ "graceMs": 60000 }), async |rig| {
+        let mut bell = rig.bell();
+        let (_, pid) =
+            tokio::join!(rig.run("(trap '' TERM; echo $BASHPID > bell; sleep 60) &"), bell.rung());
+        pause();
+        let begun = tokio::time::Instant::now();
+
+        rig.unload().await;
+
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         assert!(!is_there(&pid));
     });
 }

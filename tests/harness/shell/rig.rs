@@ -1,6 +1,7 @@
 //! What the tests of the shell share: a mounted `shell-local`, a folder, and a bell that a command can ring.
 
 use std::{
+    cell::RefCell,
     fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
@@ -39,7 +40,11 @@ pub(super) fn shell(config: Value, test: impl AsyncFnOnce(Rc<Rig>) + 'static) {
 }
 
 /// The same with more variables than `PATH` in the environment.
-pub(super) fn shell_in<const N: usize>(config: Value, vars: [(&str, &str); N], test: impl AsyncFnOnce(Rc<Rig>) + 'static) {
+pub(super) fn shell_in<const N: usize>(
+    config: Value,
+    vars: [(&str, &str); N],
+    test: impl AsyncFnOnce(Rc<Rig>) + 'static,
+) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let local = LocalSet::new();
     local.block_on(&runtime, async {
@@ -51,6 +56,7 @@ pub(super) fn shell_in<const N: usize>(config: Value, vars: [(&str, &str); N], t
         let ended = timeout(LONG, local.spawn_local(test(rig.clone()))).await;
         rig.unload().await;
         ended.expect("a command hangs").unwrap();
+        assert_eq!(*rig.reports.borrow(), Vec::<String>::new());
     });
 }
 
@@ -58,16 +64,19 @@ pub(super) fn shell_in<const N: usize>(config: Value, vars: [(&str, &str); N], t
 pub(super) struct Rig {
     pub(super) ctx: Context,
     pub(super) mount: Mount,
-    pub(super) folder: TempDir,
+    folder: TempDir,
+    reports: Rc<RefCell<Vec<String>>>,
 }
 
 impl Rig {
     async fn start(config: Value, env: Env) -> Self {
-        let ctx = Context::root();
+        let reports = Rc::<RefCell<Vec<String>>>::default();
+        let recorded = reports.clone();
+        let ctx = Context::root_with(move |it| recorded.borrow_mut().push(it.to_string()));
         ctx.provide(Rc::new(env)).unwrap();
         let mount = ctx.plugin(&plugin(shell_local::apply), config).unwrap();
         mount.ready().await.unwrap();
-        Self { ctx, mount, folder: tempfile::tempdir().unwrap() }
+        Self { ctx, mount, reports, folder: tempfile::tempdir().unwrap() }
     }
 
     pub(super) fn shell(&self) -> Svc<dyn Shell> {
@@ -77,7 +86,12 @@ impl Rig {
     /// A request that runs, and spills, in the folder of the test.
     pub(super) fn request(&self, command: &str) -> ShellRequest {
         let folder = self.folder.path().to_path_buf();
-        ShellRequest { command: command.into(), spill_dir: Some(folder.join("spill")), cwd: Some(folder), timeout_ms: None }
+        ShellRequest {
+            command: command.into(),
+            spill_dir: Some(folder.join("spill")),
+            cwd: Some(folder),
+            timeout_ms: None,
+        }
     }
 
     pub(super) async fn run(&self, command: &str) -> ShellResult {
@@ -89,7 +103,11 @@ impl Rig {
         self.try_run(&request, CancellationToken::new()).await.unwrap()
     }
 
-    pub(super) async fn try_run(&self, request: &ShellRequest, cancel: CancellationToken) -> Result<ShellResult, ShellError> {
+    pub(super) async fn try_run(
+        &self,
+        request: &ShellRequest,
+        cancel: CancellationToken,
+    ) -> Result<ShellResult, ShellError> {
         let shell = self.shell();
         let spec = shell.resolve(request)?;
         shell.run(spec, cancel).await
@@ -102,7 +120,6 @@ impl Rig {
         let go = fs::OpenOptions::new().read(true).write(true).open(go).unwrap();
         Bell { bell: OpenOptions::new().read_write(true).open_receiver(bell).unwrap(), go }
     }
-
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
@@ -137,9 +154,11 @@ impl Bell {
 
 /// Whether a process with this id runs. One that is dead but not yet buried by the first process does not.
 pub(super) fn is_there(pid: &str) -> bool {
-    let dead = |stat: String| stat.rsplit_once(')').is_some_and(|(_, it)| it.trim_start().starts_with('Z'));
     let pid = pid.trim().parse().unwrap();
-    kill(Pid::from_raw(pid), None).is_ok() && !fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(dead)
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    kill(Pid::from_raw(pid), None).is_ok()
+        && !stat.rsplit_once(')').is_some_and(|(_, it)| it.starts_with(" Z"))
 }
 
 /// Names in a folder, which may be absent.
