@@ -179,12 +179,12 @@ fn k_227_a_handler_that_holds_a_change_may_ask_for_a_reload() {
     kernel(async |test| {
         let stage = Stage::with_probes(&test, &["a"]);
         let loader = stage.start("[]").await.unwrap();
-        let (asker, asked) = (loader.clone(), Rc::new(Cell::new(0)));
-        let count = asked.clone();
+        let (view, times) = (loader.clone(), Rc::new(Cell::new(0)));
+        let count = times.clone();
         test.root
             .on_parallel::<BeforeApply>(async move |_, _| {
                 count.set(count.get() + 1);
-                asker.reload();
+                view.reload();
                 Ok(())
             })
             .unwrap();
@@ -192,7 +192,7 @@ fn k_227_a_handler_that_holds_a_change_may_ask_for_a_reload() {
         stage.save("[{ id: a, name: a }]").await.unwrap();
 
         assert_eq!(stage.children(), ["a ACTIVE"]);
-        assert_eq!(asked.get(), 1);
+        assert_eq!(times.get(), 1);
     });
 }
 
