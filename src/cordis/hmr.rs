@@ -52,7 +52,6 @@ fn default_debounce_ms() -> u64 {
 }
 
 /// The plugin, on the watcher of the system.
-#[expect(clippy::unused_async, reason = "this is how the body of a plugin looks")]
 pub async fn apply(ctx: Context, config: Config, loader: Svc<Loader>) -> Result<(), BoxError> {
     follow(&ctx, &config, loader, Rc::new(System))
 }

@@ -43,7 +43,7 @@ use self::{
     plan::{Plan, Planner, Slot},
     queue::{Queue, Request},
 };
-use super::{BoxError, Context, ModuleSource, Mount, NoConfig, PluginDef, Service, Waited};
+use super::{BoxError, Context, ModuleSource, NoConfig, PluginDef, Service, Waited};
 
 /// What the loader is started with; none of it is in the file.
 pub struct LoaderOptions {
@@ -209,16 +209,14 @@ impl Loader {
     /// Waits until no entry is starting or stopping. One that waits for a service is at rest, and one that waits for
     /// whoever asks here is not waited for.
     async fn rest(&self) {
-        while let Some(mount) = self.moving() {
+        loop {
+            let moving = self.slots.borrow().iter().find_map(Slot::moving);
+            let Some(mount) = moving else { return };
             if mount.settled().await == Waited::Requested {
                 return;
             }
             tokio::task::yield_now().await;
         }
-    }
-
-    fn moving(&self) -> Option<Mount> {
-        self.slots.borrow().iter().find_map(Slot::moving)
     }
 
     fn say_applied(&self) {
@@ -298,13 +296,5 @@ impl Loader {
 
     fn is_starting(&self) -> bool {
         self.outcome.borrow().is_none()
-    }
-
-    fn error(&self, cause: Cause) -> LoadError {
-        LoadError { file: self.file_name(), cause }
-    }
-
-    fn say(&self, line: String) {
-        self.host.emit(&Notice(line));
     }
 }

@@ -3,7 +3,7 @@
 use std::{iter::once, path::Path};
 
 use super::{
-    Applied, Loader,
+    Applied, Cause, LoadError, Loader, Notice,
     plan::{Plan, Planned, Step},
 };
 
@@ -26,6 +26,14 @@ impl Loader {
             self.options.set.iter().map(|(id, key, _)| format!("{id}.{key}")).collect();
         let still = format!("set for this run, whatever {file} says: {}", set.join(", "));
         once(format!("applied {file}{detail}")).chain((!set.is_empty()).then_some(still)).collect()
+    }
+
+    pub(super) fn say(&self, line: String) {
+        self.host.emit(&Notice(line));
+    }
+
+    pub(super) fn error(&self, cause: Cause) -> LoadError {
+        LoadError { file: self.file_name(), cause }
     }
 
     pub(super) fn file_name(&self) -> String {
