@@ -8,7 +8,7 @@ use serde::de::{
 use serde_yaml::Deserializer as Yaml;
 
 /// Each look-up reads the text once more; nobody reads the lines of more faults than these.
-const LOOKUPS: usize = 100;
+const LOOKUPS: usize = 30;
 
 /// Looks up lines in one text.
 pub(super) struct Places {

@@ -184,6 +184,26 @@ fn a_module_in_another_folder_is_watched_from_its_first_save_on() {
 }
 
 #[test]
+fn a_module_whose_folder_does_not_exist_yet_is_noticed_when_it_comes() {
+    kernel(async |test| {
+        let (stage, bell) = stage(&test, &[]);
+        stage.broken("./later/a.ts", "there is no such file");
+        stage.start(list(&["./later/a.ts"])).await.unwrap();
+        pass(10).await;
+        let root = std::fs::canonicalize(stage.file("")).unwrap();
+        let before = bell.folders();
+
+        std::fs::create_dir(stage.file("later")).unwrap();
+        stage.module("./later/a.ts", test.probe("a").def());
+        save(&stage, &bell, &["later/a.ts"], "1").await;
+
+        assert_eq!(before, [root.clone()].into());
+        assert_eq!(bell.folders(), [root.clone(), root.join("later")].into());
+        assert_eq!(stage.took_place(), ["a start"]);
+    });
+}
+
+#[test]
 fn saving_the_source_of_a_built_in_is_answered_once() {
     kernel(async |test| {
         let stage = Stage::new(&test);
