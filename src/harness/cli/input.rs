@@ -172,6 +172,11 @@ impl Input {
         self.queue.borrow_mut().push_front(line);
     }
 
+    /// Whether the end of input means that the terminal has gone. The signal that says so may come a moment later.
+    pub(super) fn has_lost_terminal(&self) -> bool {
+        self.is_terminal() && tcgetattr(io::stdin()).is_err()
+    }
+
     /// Leaves the terminal as it was found.
     pub(super) fn restore(&self) {
         if let (Some(cooked), true) = (&self.cooked, self.screen.is_editing()) {
