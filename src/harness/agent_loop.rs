@@ -137,9 +137,9 @@ impl AgentLoop {
         Ok(turn.close(end))
     }
 
-    /// Whether a turn of this session runs.
+    /// Whether a turn of this session runs. A log that takes no more events may stay without the end of its turn.
     pub fn is_busy(&self, session: &Session) -> bool {
-        session.is_mid_turn()
+        session.is_mid_turn() && session.sealed().is_none()
     }
 }
 

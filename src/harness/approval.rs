@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    cordis::{BoxError, Context, Loader, Next, Optional, Serial, Svc},
+    cordis::{BoxError, Context, Next, Serial, Svc},
     harness::tools::{Call, Order, PreExecute, Tools, Verdict},
 };
 
@@ -28,14 +28,9 @@ pub struct Config {
 }
 
 /// The plugin. It asks after all policies that can decide alone.
-pub async fn apply(
-    ctx: Context,
-    config: Config,
-    tools: Svc<Tools>,
-    loader: Optional<Loader>,
-) -> Result<(), BoxError> {
+pub async fn apply(ctx: Context, config: Config, tools: Svc<Tools>) -> Result<(), BoxError> {
     let guarded = Rc::new(Guarded(config.tools));
-    coverage::watch(&ctx, &guarded, tools, loader)?;
+    coverage::watch(&ctx, &guarded, tools)?;
     ctx.intercept_at::<PreExecute>(Order::ASKING, async move |ctx, call, next| {
         ask_first(&ctx, &guarded, call, next).await
     })?;

@@ -213,6 +213,7 @@ impl Store for Persistence {
         }
         let file = self.catch_up(session)?;
         self.files.borrow_mut().insert(session.id().into(), file);
+        self.ctx.emit(&Notice(format!("session {} is saved again", session.id())));
         Ok(())
     }
 

@@ -269,27 +269,23 @@ impl Session {
     }
 
     fn number(&self, body: EventBody) -> Event {
-        let events = self.events.borrow();
-        let last = events.last();
-        let time = self.home.now().max(last.map_or(0, |it| it.time));
-        Event { seq: last.map_or(0, |it| it.seq + 1), time, body }
+        let (now, events) = (self.home.now(), self.events.borrow());
+        let (seq, earliest) = events.last().map_or((0, 0), |it| (it.seq + 1, it.time));
+        Event { seq, time: now.max(earliest), body }
     }
 
     /// A log that could not be read again would be lost at the next resume, so nothing of the kind is written.
     fn check(&self, event: &Event, line: &str) -> Result<(), SessionError> {
-        let kind = || event.body.kind().to_string();
+        let kind = event.body.kind();
         if let Err(problem) = self.trace.borrow().check(&event.body) {
-            return Err(SessionError::OutOfPlace { kind: kind(), problem });
+            return Err(SessionError::OutOfPlace { kind: kind.into(), problem });
         }
         match Event::parse(line) {
-            Ok(read)
-                if read.body.kind() == event.body.kind()
-                    && read.body.place() == event.body.place() =>
-            {
+            Ok(Event { body, .. }) if (body.kind(), body.place()) == (kind, event.body.place()) => {
                 Ok(())
             }
-            Ok(_) => Err(SessionError::Misread { kind: kind() }),
-            Err(source) => Err(SessionError::Unreadable { kind: kind(), source }),
+            Ok(_) => Err(SessionError::Misread { kind: kind.into() }),
+            Err(source) => Err(SessionError::Unreadable { kind: kind.into(), source }),
         }
     }
 
@@ -318,13 +314,10 @@ impl Drop for Appending<'_> {
 /// The first number is 0, or 1 in the logs of others; from there each is one more.
 fn check_numbers(history: &[Event]) -> Result<(), SessionError> {
     let first = history.first().map_or(0, |it| it.seq.min(1));
-    let gap = (first..).zip(history).position(|(expected, event)| event.seq != expected);
-    match gap {
-        Some(index) => Err(SessionError::Gap {
-            index,
-            seq: history[index].seq,
-            expected: first + index as u64,
-        }),
+    match (first..).zip(history).enumerate().find(|(_, (expected, event))| event.seq != *expected) {
+        Some((index, (expected, event))) => {
+            Err(SessionError::Gap { index, seq: event.seq, expected })
+        }
         None => Ok(()),
     }
 }

@@ -41,6 +41,8 @@ type Answer = Result<ShellResult, ShellError>;
 const DRAIN: Duration = Duration::from_millis(200);
 /// How long a cancelled command may take to end before its result is given without its exit code.
 const PROMPT: Duration = Duration::from_millis(20);
+/// The longest grace at unload: a program that ends waits no longer, and must not leave anyone behind.
+const LAST_GRACE: Duration = Duration::from_secs(3);
 
 /// Config of `shell-local`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -165,7 +167,7 @@ impl LocalShell {
 
     async fn stop(self) {
         let left: Vec<_> = self.families.take().into_iter().collect();
-        stop_all(&left, self.grace()).await;
+        stop_all(&left, self.grace().min(LAST_GRACE)).await;
         fs::remove_dir_all(&self.scratch).ok();
     }
 }

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use nano_cordis::cordis::{
-    BoxError, ConfigType, Context, Error, PluginDef, Report, Secret, State, What, plugin,
+    BoxError, ConfigType, Context, Error, LocalBoxFuture, PluginDef, Report, Secret, State, What,
+    plugin,
 };
 
 use crate::support::kernel;
@@ -94,6 +95,30 @@ fn k_143_without_config_the_body_gets_every_default() {
 }
 
 #[test]
+fn k_143_a_dynamic_plugin_gets_the_defaults_of_its_schema() {
+    kernel(async |test| {
+        let received = Received::<Value>::default();
+        let keep = received.clone();
+        let schema = json!({
+            "type": "object",
+            "properties": { "port": { "type": "integer", "default": 80 }, "host": { "type": "string" } },
+        });
+        let body = move |_, config| -> LocalBoxFuture<'static, _> {
+            keep.borrow_mut().push(config);
+            Box::pin(async { Ok(None) })
+        };
+        let def = PluginDef::dynamic("keeper", &json!([]), Some(schema), body).unwrap();
+
+        test.mount(&def).ready().await.unwrap();
+        let given = json!({ "port": null, "host": "localhost" });
+        test.root.plugin(&def, given).unwrap().ready().await.unwrap();
+
+        let full = json!({ "host": "localhost", "port": 80 });
+        assert_eq!(received.take(), [json!({ "port": 80 }), full]);
+    });
+}
+
+#[test]
 fn k_144_given_fields_are_kept_and_missing_ones_take_their_defaults() {
     kernel(async |test| {
         let received = Received::<Config>::default();
@@ -161,7 +186,7 @@ fn unknown_key(report: &Report) -> (String, Option<String>) {
             assert!(report.to_string().contains(path.as_str()), "{report}");
             (path.clone(), near.clone())
         }
-        other => panic!("a warning was expected, not {other:?}"),
+        other => unreachable!("{other:?} is no warning"),
     }
 }
 

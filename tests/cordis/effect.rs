@@ -7,7 +7,8 @@ use serde_json::Value;
 use nano_cordis::cordis::{BoxError, Cleanup, Context, Mount, NoConfig, State, What, plugin};
 
 use crate::support::{
-    Gate, Kept, Ping, Test, define, give, hear, kernel, listeners, pass, poll_once, read, rest,
+    Gate, Journal, Kept, Ping, Test, define, get, give, hear, kernel, listeners, pass, poll_once,
+    read, rest,
 };
 
 mod admission;
@@ -276,6 +277,58 @@ fn k_028_a_disposed_plugin_keeps_nothing_alive() {
 
         assert_eq!(weak.strong_count(), 0);
     });
+}
+
+/// No borrow is open when something of a plugin is dropped.
+#[test]
+fn k_028_what_is_dropped_may_use_the_kernel() {
+    kernel(async |test| {
+        let (root, journal) = (test.root.clone(), test.journal.clone());
+        let nosy = move |what| Nosy { ctx: root.clone(), journal: journal.clone(), what };
+        let body = nosy("body");
+        let def = define("p", [], async move |ctx| {
+            let body = &body;
+            let (heard, cleanup, waits) = (nosy("listener"), nosy("cleanup"), nosy("task"));
+            ctx.on(move |_: &Context, _: &Ping| drop(heard.ctx.path()))?;
+            ctx.effect(|| move || drop(cleanup))?;
+            ctx.spawn("waits", async move |_| {
+                std::future::pending::<()>().await;
+                drop(waits);
+            })?;
+            ctx.provide_named("nosy", Rc::new(nosy("provided")))?;
+            body.journal.push("started");
+            Ok(())
+        });
+        let plugin = test.mount(&def);
+        plugin.ready().await.unwrap();
+        drop(def);
+
+        plugin.dispose().await;
+        rest().await;
+
+        let mut lines = test.journal.take();
+        lines.sort();
+        assert_eq!(lines, ["body", "cleanup", "listener", "provided", "started", "task"]);
+    });
+}
+
+/// Uses the kernel in every way when it is dropped.
+struct Nosy {
+    ctx: Context,
+    journal: Journal,
+    what: &'static str,
+}
+
+impl Drop for Nosy {
+    fn drop(&mut self) {
+        self.ctx.emit(&Ping);
+        self.ctx.fibers();
+        self.ctx.service_names();
+        get(&self.ctx, "nosy");
+        let given = give(&self.ctx, self.what, "dropped");
+        let undone = given.map(|undo| drop(undo.call()));
+        self.journal.push(undone.map_or("refused", |()| self.what));
+    }
 }
 
 #[test]

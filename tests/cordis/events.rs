@@ -9,7 +9,7 @@ mod waterfall;
 use std::rc::Rc;
 
 use nano_cordis::cordis::{
-    BoxError, Context, Emit, Error, Next, Parallel, Serial, Undo, Waterfall,
+    BoxError, Context, Emit, Error, Next, Parallel, Serial, Undo, Waterfall, What,
 };
 use serde_json::Value;
 
@@ -83,6 +83,27 @@ async fn sum(ctx: &Context, journal: &Journal, input: i64) -> Result<i64, BoxErr
         Ok(*input)
     };
     ctx.waterfall::<Sum>(Rc::new(input), default).await
+}
+
+/// Bears the name of `Again` and says nothing.
+struct Impostor;
+
+impl Emit for Impostor {
+    const NAME: &'static str = Again::NAME;
+}
+
+#[test]
+fn one_name_with_two_payloads_is_refused_to_the_second() {
+    kernel(async |test| {
+        test.root.on(|_: &Context, _: &Again| ()).unwrap();
+
+        let refused = test.root.on(|_: &Context, _: &Impostor| ());
+        test.root.emit(&Impostor);
+
+        assert!(matches!(refused, Err(Error::EventMismatch { event }) if event == Again::NAME));
+        assert_eq!(test.root.listener_count(Again::NAME), 1);
+        assert!(matches!(test.reports.take_one().what, What::EventMismatch { .. }));
+    });
 }
 
 #[test]

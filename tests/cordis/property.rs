@@ -3,6 +3,7 @@
 mod journal;
 mod lifecycle;
 mod solver;
+mod waits;
 mod waterfall;
 
 use proptest::strategy::Strategy;
@@ -20,7 +21,6 @@ fn check<S: Strategy>(cases: u32, strategy: &S, property: impl Fn(S::Value)) {
         property(case);
         Ok(())
     });
-    if let Err(failure) = result {
-        panic!("{failure}");
-    }
+    let failure = result.err().map(|it| it.to_string());
+    assert!(failure.is_none(), "{}", failure.unwrap_or_default());
 }

@@ -1,6 +1,8 @@
 //! Turns and steps: what the loop logs, sends and closes.
 
 mod cancel;
+pub(crate) mod composed;
+mod endings;
 mod header;
 mod ready;
 pub(crate) mod rig;

@@ -14,8 +14,8 @@ use crate::agent_loop::rig::{Agent, agent, tool};
 #[test]
 fn h_065_a_yes_lets_the_call_run() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!(["rm"])).await;
-        answers(&it, async || Ok(Answer::from_json(&json!(true))));
+        let (runs, _) = guarded(it, json!(["rm"])).await;
+        answers(it, async || Ok(Answer::from_json(&json!(true))));
 
         let result = it.call("rm", "{}").await;
 
@@ -48,7 +48,7 @@ fn whatever_is_no_literal_true_refuses_the_call() {
 #[test]
 fn h_069_nobody_there_to_answer_refuses_the_call() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!(["rm"])).await;
+        let (runs, _) = guarded(it, json!(["rm"])).await;
 
         let result = it.call("rm", "{}").await;
 
@@ -63,8 +63,8 @@ fn h_069_nobody_there_to_answer_refuses_the_call() {
 #[test]
 fn h_070_a_tool_that_is_not_in_the_list_runs_unasked() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!(["bash"])).await;
-        let asked = answers(&it, async || Ok(Some(Answer::No)));
+        let (runs, _) = guarded(it, json!(["bash"])).await;
+        let asked = answers(it, async || Ok(Some(Answer::No)));
 
         it.call("rm", "{}").await;
 
@@ -75,8 +75,8 @@ fn h_070_a_tool_that_is_not_in_the_list_runs_unasked() {
 #[test]
 fn h_071_an_empty_list_asks_about_nothing() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!([])).await;
-        let asked = answers(&it, async || Ok(Some(Answer::No)));
+        let (runs, _) = guarded(it, json!([])).await;
+        let asked = answers(it, async || Ok(Some(Answer::No)));
 
         it.call("rm", "{}").await;
 
@@ -87,8 +87,8 @@ fn h_071_an_empty_list_asks_about_nothing() {
 #[test]
 fn h_072_without_the_entry_nobody_asks() {
     agent(async |it| {
-        let (runs, approval) = guarded(&it, json!(["rm"])).await;
-        let asked = answers(&it, async || Ok(Some(Answer::No)));
+        let (runs, approval) = guarded(it, json!(["rm"])).await;
+        let asked = answers(it, async || Ok(Some(Answer::No)));
 
         approval.dispose().await;
         it.call("rm", "{}").await;
@@ -100,8 +100,8 @@ fn h_072_without_the_entry_nobody_asks() {
 #[test]
 fn h_073_an_answerer_that_fails_refuses_the_call() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!(["rm"])).await;
-        answers(&it, async || Err("the terminal is gone".into()));
+        let (runs, _) = guarded(it, json!(["rm"])).await;
+        answers(it, async || Err("the terminal is gone".into()));
 
         let result = it.call("rm", "{}").await;
 
@@ -113,8 +113,8 @@ fn h_073_an_answerer_that_fails_refuses_the_call() {
 #[test]
 fn an_answerer_that_panics_refuses_the_call() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!(["rm"])).await;
-        answers(&it, async || panic!("boom"));
+        let (runs, _) = guarded(it, json!(["rm"])).await;
+        answers(it, async || panic!("boom"));
 
         let result = it.call("rm", "{}").await;
 
@@ -125,9 +125,9 @@ fn an_answerer_that_panics_refuses_the_call() {
 #[test]
 fn h_074_no_answer_leaves_the_question_to_the_next_one() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!(["rm"])).await;
-        answers(&it, async || Ok(Answer::from_json(&Value::Null)));
-        answers(&it, async || Ok(Some(Answer::Yes)));
+        let (runs, _) = guarded(it, json!(["rm"])).await;
+        answers(it, async || Ok(Answer::from_json(&Value::Null)));
+        answers(it, async || Ok(Some(Answer::Yes)));
 
         it.call("rm", "{}").await;
 
@@ -138,9 +138,9 @@ fn h_074_no_answer_leaves_the_question_to_the_next_one() {
 #[test]
 fn h_075_a_no_is_final() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!(["rm"])).await;
-        answers(&it, async || Ok(Some(Answer::No)));
-        let asked = answers(&it, async || Ok(Some(Answer::Yes)));
+        let (runs, _) = guarded(it, json!(["rm"])).await;
+        answers(it, async || Ok(Some(Answer::No)));
+        let asked = answers(it, async || Ok(Some(Answer::Yes)));
 
         it.call("rm", "{}").await;
 
@@ -151,7 +151,7 @@ fn h_075_a_no_is_final() {
 #[test]
 fn h_076_the_question_has_the_name_and_the_arguments() {
     agent(async |it| {
-        guarded(&it, json!(["rm"])).await;
+        guarded(it, json!(["rm"])).await;
         let seen = Rc::new(RefCell::new(String::new()));
         let noted = seen.clone();
         it.root
@@ -170,8 +170,8 @@ fn h_076_the_question_has_the_name_and_the_arguments() {
 #[test]
 fn h_077_a_refusal_tells_the_model_who_refused_and_not_to_try_again() {
     agent(async |it| {
-        guarded(&it, json!(["rm"])).await;
-        answers(&it, async || Ok(Some(Answer::No)));
+        guarded(it, json!(["rm"])).await;
+        answers(it, async || Ok(Some(Answer::No)));
 
         let result = it.call("rm", "{}").await;
 
@@ -183,8 +183,8 @@ fn h_077_a_refusal_tells_the_model_who_refused_and_not_to_try_again() {
 #[test]
 fn a_08_a_call_that_cannot_run_is_not_asked_about() {
     agent(async |it| {
-        guarded(&it, json!(["*"])).await;
-        let asked = answers(&it, async || Ok(Some(Answer::Yes)));
+        guarded(it, json!(["*"])).await;
+        let asked = answers(it, async || Ok(Some(Answer::Yes)));
 
         for (name, arguments) in
             [("Bash", "{}"), ("rm", "not json"), ("rm", "[]"), ("rm", r#"{"text":1}"#)]
@@ -199,8 +199,8 @@ fn a_08_a_call_that_cannot_run_is_not_asked_about() {
 #[test]
 fn a_06_a_cut_call_is_not_asked_about() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!(["rm"])).await;
-        let asked = answers(&it, async || Ok(Some(Answer::Yes)));
+        let (runs, _) = guarded(it, json!(["rm"])).await;
+        let asked = answers(it, async || Ok(Some(Answer::Yes)));
         it.model.replies("", &[("a", "rm", "{}")], Some("length")).says("ok");
 
         it.run("hello").await;
@@ -212,8 +212,8 @@ fn a_06_a_cut_call_is_not_asked_about() {
 #[test]
 fn a_pattern_guards_all_tools_that_fit() {
     agent(async |it| {
-        let (runs, _) = guarded(&it, json!(["r*"])).await;
-        let asked = answers(&it, async || Ok(Some(Answer::No)));
+        let (runs, _) = guarded(it, json!(["r*"])).await;
+        let asked = answers(it, async || Ok(Some(Answer::No)));
 
         it.call("rm", "{}").await;
         it.call("echo", "{}").await;
@@ -243,8 +243,8 @@ fn leaving_the_list_out_or_misspelling_it_is_an_error() {
 #[test]
 fn a_new_tool_that_no_pattern_covers_is_told_once() {
     agent(async |it| {
-        let notices = notices(&it);
-        guarded(&it, json!(["rm", "echo"])).await;
+        let notices = notices(it);
+        guarded(it, json!(["rm", "echo"])).await;
         settle().await;
 
         it.mount_tool(|| tool("date", async |_| Ok(String::new()))).await;
@@ -258,8 +258,8 @@ fn a_new_tool_that_no_pattern_covers_is_told_once() {
 #[test]
 fn the_tools_of_one_server_are_told_in_one_line() {
     agent(async |it| {
-        let notices = notices(&it);
-        guarded(&it, json!(["rm", "echo"])).await;
+        let notices = notices(it);
+        guarded(it, json!(["rm", "echo"])).await;
 
         for name in ["mcp__x__read", "mcp__x__write", "mcp__x__list"] {
             it.tools().register(tool(name, async |_| Ok(String::new()))).unwrap();
@@ -273,9 +273,9 @@ fn the_tools_of_one_server_are_told_in_one_line() {
 #[test]
 fn tools_that_were_there_before_approval_are_told_too() {
     agent(async |it| {
-        let notices = notices(&it);
+        let notices = notices(it);
 
-        guarded(&it, json!(["rm"])).await;
+        guarded(it, json!(["rm"])).await;
         settle().await;
 
         assert_eq!(*notices.borrow(), ["echo: runs without asking"]);
@@ -309,9 +309,9 @@ fn answers(
 
 fn assert_refuses(said: Value) {
     agent(async move |it| {
-        let (runs, _) = guarded(&it, json!(["rm"])).await;
+        let (runs, _) = guarded(it, json!(["rm"])).await;
         let answer = Answer::from_json(&said);
-        answers(&it, async move || Ok(answer));
+        answers(it, async move || Ok(answer));
 
         let result = it.call("rm", "{}").await;
 

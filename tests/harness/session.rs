@@ -208,7 +208,10 @@ fn h_011_what_is_no_json_or_could_not_be_read_back_is_refused_by_type() {
         let disguised = session.append(disguised).unwrap_err().to_string();
 
         assert_eq!(no_json, "`test/odd`: no such form");
-        assert_eq!(too_deep, "cannot append `test/deep`: it would not be read back");
+        assert!(
+            too_deep.starts_with("cannot append `test/deep`: it would not be read back: "),
+            "{too_deep}"
+        );
         assert_eq!(disguised, "cannot append `turn/end`: it would be read back as another event");
         assert_eq!(session.len(), 0);
     });

@@ -101,8 +101,9 @@ fn named(id: &str) -> String {
 
 /// `model: 1.10` is a number in YAML, and so is `1e3`.
 fn quote_hint(problem: String) -> String {
-    let found = problem.strip_prefix("must be a text, not ");
-    match found.is_some_and(|it| !it.starts_with(['"', '[', '{'])) {
+    let found = problem.strip_prefix("must be a text, not ").unwrap_or_default();
+    let is_scalar = found.parse::<f64>().is_ok() || found.parse::<bool>().is_ok();
+    match is_scalar {
         true => format!("{problem}; put it in quotes"),
         false => problem,
     }

@@ -4,7 +4,7 @@
 //! variable of the environment, in scalars of `config` only, and what was put in is not read again.
 //! Watch for: messages show the text of the file, never the value that took its place.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::{
     entries::{join, value},
@@ -176,19 +176,19 @@ fn typed(text: String, field: Option<Field<'_>>, name: &str) -> Result<Value, St
     if takes("string") || field.is_none_or(Field::takes_anything) {
         return Ok(text.into());
     }
-    let whole = || {
-        text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from)).ok()
-    };
-    let number = || text.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number);
-    let boolean = || text.parse::<bool>().ok().map(Value::from);
-    let readers: [(&str, &dyn Fn() -> Option<Value>); 4] =
-        [("integer", &whole), ("number", &whole), ("number", &number), ("boolean", &boolean)];
-    let wanted: Vec<_> = readers.iter().filter(|(kind, _)| takes(kind)).collect();
-    match (wanted.iter().find_map(|(_, read)| read()), wanted.last()) {
-        (Some(value), _) => Ok(value),
-        (None, Some((kind, _))) => Err(format!("must be {kind}, and what `{name}` holds is none")),
-        (None, None) => Err("a variable can stand for text, a number or a boolean only".into()),
+    let kinds =
+        [("integer", "a whole number"), ("number", "a number"), ("boolean", "true or false")];
+    let wanted: Vec<_> =
+        kinds.iter().filter(|(kind, _)| takes(kind)).map(|(_, words)| *words).collect();
+    if wanted.is_empty() {
+        return Err("a variable can stand for text, a number or a boolean only".into());
     }
+    let value = serde_json::from_str(&text).ok().filter(|it| match it {
+        Value::Number(number) => takes("number") || (takes("integer") && !number.is_f64()),
+        Value::Bool(_) => takes("boolean"),
+        _ => false,
+    });
+    value.ok_or_else(|| format!("must be {}, and what `{name}` holds is not", wanted.join(" or ")))
 }
 
 #[derive(Clone, Copy)]

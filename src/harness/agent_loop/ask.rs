@@ -58,6 +58,7 @@ impl AgentLoop {
         let (llm, cancel) = (self.llm.clone(), stop.clone());
         let answer = async move { Ok(llm.chat(request, Rc::new(raise), cancel).await) };
         match until_cancelled(&stop, catch_panic(answer)).await {
+            // Omitted: the full-size project logs the part of the reply that had come. Here it is shown, then dropped.
             None => Err(Failure::Aborted),
             Some(Ok(Err(LlmError::Cancelled))) if stop.is_cancelled() => Err(Failure::Aborted),
             Some(answer) => answer.map_err(Failure::Plugin),

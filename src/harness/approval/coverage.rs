@@ -1,7 +1,6 @@
 //! Part of `approval`: says which tools run unasked and which names guard nothing (D-33).
 //!
-//! Watch for: an empty list is an explicit "ask about nothing" and is not commented on. And nothing is said before the
-//! agent is at rest: while entries start, every list has gaps.
+//! Watch for: an empty list is an explicit "ask about nothing" and is not commented on.
 
 use std::{
     cell::RefCell,
@@ -11,50 +10,40 @@ use std::{
 
 use super::Guarded;
 use crate::{
-    cordis::{Applied, Context, Error, Loader, Notice, Optional, Svc},
+    cordis::{Applied, Context, Error, Notice, Svc},
     harness::tools::{Tools, ToolsChanged},
 };
 
 /// Keeps an eye on the table of tools for as long as the plugin lives.
-pub(super) fn watch(
-    ctx: &Context,
-    guarded: &Rc<Guarded>,
-    tools: Svc<Tools>,
-    loader: Optional<Loader>,
-) -> Result<(), Error> {
+pub(super) fn watch(ctx: &Context, guarded: &Rc<Guarded>, tools: Svc<Tools>) -> Result<(), Error> {
     if guarded.0.is_empty() {
         return Ok(());
     }
-    let (guarded, told) = (guarded.clone(), RefCell::default());
-    let coverage = Rc::new(Coverage { guarded, tools, loader, told });
-    let on_tools = coverage.clone();
-    ctx.on(move |ctx, _: &ToolsChanged| on_tools.review(ctx, Coverage::tell_open_tools))?;
-    let on_applied = coverage.clone();
-    ctx.on(move |ctx, _: &Applied| on_applied.review(ctx, Coverage::tell_idle_names))?;
-    coverage.review(ctx, Coverage::tell_open_tools);
-    coverage.review(ctx, Coverage::tell_idle_names);
+    let coverage = Rc::new(Coverage { guarded: guarded.clone(), tools, told: RefCell::default() });
+    let (on_tools, on_applied) = (coverage.clone(), coverage.clone());
+    ctx.on(move |ctx, _: &ToolsChanged| on_tools.tell_soon(ctx))?;
+    // By now every entry is at rest, so a name without a tool is no matter of order.
+    ctx.on(move |ctx, _: &Applied| on_applied.tell_idle_names(ctx))?;
+    coverage.tell_soon(ctx);
     Ok(())
 }
 
 struct Coverage {
     guarded: Rc<Guarded>,
     tools: Svc<Tools>,
-    loader: Optional<Loader>,
     told: RefCell<BTreeSet<String>>,
 }
 
 impl Coverage {
-    fn review(self: &Rc<Self>, ctx: &Context, tell: fn(&Self, &Context)) {
+    /// A plugin registers its tools in one go; waiting a moment makes one line of them.
+    fn tell_soon(self: &Rc<Self>, ctx: &Context) {
         let coverage = self.clone();
-        let review = async move |ctx: Context| {
-            match coverage.loader.get() {
-                Some(loader) => drop(loader.applied().await),
-                None => tokio::task::yield_now().await,
-            }
-            tell(&coverage, &ctx);
+        let tell = async move |ctx: Context| {
+            tokio::task::yield_now().await;
+            coverage.tell_open_tools(&ctx);
         };
         // A plugin that is being unloaded has nothing to say any more.
-        ctx.spawn("coverage", review).ok();
+        ctx.spawn("coverage", tell).ok();
     }
 
     fn tell_open_tools(&self, ctx: &Context) {

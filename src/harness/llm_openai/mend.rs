@@ -10,19 +10,18 @@ pub(super) fn parse(text: &str) -> Result<Value, serde_json::Error> {
 /// Unpaired surrogate escapes become U+FFFD, numbers beyond a double become null. All else stays, valid or not.
 fn mend(text: &str) -> String {
     let mut mended = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut in_string = false;
+    let (mut rest, mut in_string) = (text, false);
     while let Some(at) = rest.find(|it: char| {
-        if in_string {
-            matches!(it, '"' | '\\')
-        } else {
-            it == '"' || it == '-' || it.is_ascii_digit()
-        }
+        matches!((it, in_string), ('"', _) | ('\\', true) | ('-' | '0'..='9', false))
     }) {
         let (before, piece) = rest.split_at(at);
         mended.push_str(before);
         let taken = match piece.as_bytes()[0] {
-            b'"' => quote(piece, &mut in_string, &mut mended),
+            b'"' => {
+                in_string = !in_string;
+                mended.push('"');
+                1
+            }
             b'\\' => escape(piece, &mut mended),
             _ => number(piece, &mut mended),
         };
@@ -31,12 +30,7 @@ fn mend(text: &str) -> String {
     mended + rest
 }
 
-fn quote(_: &str, in_string: &mut bool, mended: &mut String) -> usize {
-    *in_string = !*in_string;
-    mended.push('"');
-    1
-}
-
+/// Copies the escape at the beginning of this text; returns its length.
 fn escape(piece: &str, mended: &mut String) -> usize {
     let taken = match unit(piece) {
         Some(0xD800..0xDC00) if matches!(piece.get(6..).and_then(unit), Some(0xDC00..0xE000)) => 12,
@@ -57,6 +51,7 @@ fn unit(text: &str) -> Option<u16> {
         .and_then(|it| u16::from_str_radix(it, 16).ok())
 }
 
+/// Copies the number at the beginning of this text; returns its length.
 fn number(piece: &str, mended: &mut String) -> usize {
     let taken = piece
         .find(|it: char| !matches!(it, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'))

@@ -70,17 +70,13 @@ fn excludes(entry: &str, endpoint: &Endpoint) -> bool {
 
 /// `host:port`, but not the colons of an IPv6 address without brackets.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
-    let (host, port) = match entry.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
-            (host, port.parse().ok())
-        }
+    let split =
+        entry.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
+    let (host, port) = match split.map(|(host, port)| (host, port.parse())) {
+        Some((host, Ok(port))) => (host, Some(port)),
         _ => (entry, None),
     };
-    if port.is_none() {
-        (entry.trim_matches(['[', ']']), None)
-    } else {
-        (host.trim_matches(['[', ']']), port)
-    }
+    (host.trim_matches(['[', ']']), port)
 }
 
 /// `range` is an address, or an address and the number of leading bits that count.

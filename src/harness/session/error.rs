@@ -31,7 +31,7 @@ pub enum SessionError {
         problem: String,
     },
     /// The event would not be readable at a resume.
-    #[error("cannot append `{kind}`: it would not be read back")]
+    #[error("cannot append `{kind}`: it would not be read back: {source}")]
     Unreadable {
         /// Its type.
         kind: String,

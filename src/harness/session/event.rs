@@ -194,6 +194,15 @@ impl EventBody {
         }
     }
 
+    /// A message of another role in it would be read as something that nobody said.
+    pub(super) fn has_its_role(&self) -> bool {
+        match self {
+            Self::UserMessage { message, .. } => matches!(message, Message::User { .. }),
+            Self::ToolResult { message, .. } => matches!(message, Message::Tool { .. }),
+            _ => true,
+        }
+    }
+
     /// What of it the model is shown.
     pub fn message(&self) -> Option<Message> {
         match self {

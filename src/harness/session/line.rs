@@ -5,22 +5,40 @@
 
 use std::mem;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use super::{
-    event::{Event, EventBody, FORMAT},
-    message::Message,
-};
+use super::event::{Event, EventBody, FORMAT};
 
 impl Event {
     /// Reads one line of a log.
     pub fn parse(line: &str) -> Result<Self, EventError> {
+        match Self::parse_ours(line) {
+            Some(event) => Ok(event),
+            None => Self::parse_any(line),
+        }
+    }
+
+    /// Reads what `to_line` wrote, in two passes over the text and without an object between it and the event.
+    fn parse_ours(line: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Place {
+            seq: u64,
+            time: u64,
+        }
+        let Place { seq, time } = serde_json::from_str(line).ok()?;
+        let body: EventBody = serde_json::from_str(line).ok()?;
+        let newer = matches!(body, EventBody::TurnStart { format, .. } if format > FORMAT);
+        (!newer && body.has_its_role()).then_some(Self { seq, time, body })
+    }
+
+    /// Reads what others wrote, or says what is wrong with it.
+    fn parse_any(line: &str) -> Result<Self, EventError> {
         let mut fields: Map<String, Value> =
             serde_json::from_str(line).map_err(|err| not_json(&err))?;
-        let seq =
-            fields.remove("seq").and_then(|it| it.as_u64()).ok_or(EventError::Envelope("seq"))?;
+        let seq = fields.remove("seq").and_then(|it| it.as_u64());
+        let seq = seq.ok_or(EventError::Envelope("seq"))?;
         let time = fields.remove("time").and_then(|it| it.as_u64()).unwrap_or_default();
         let Some(Value::String(kind)) = fields.remove("type") else {
             return Err(EventError::Envelope("type"));
@@ -30,7 +48,6 @@ impl Event {
             Some(data) if !data.is_null() => data,
             _ => Value::Object(fields),
         };
-
         if KINDS.contains(&kind.as_str()) {
             return Ok(Self { seq, time, body: EventBody::read(kind, data)? });
         }
@@ -69,20 +86,12 @@ impl EventBody {
         }
         let fields = [("type", kind.as_str().into()), ("data", lenient(&kind, data))];
         let tagged = fields.map(|(key, value)| (key.to_string(), value)).into_iter().collect();
-        let problem = match serde_json::from_value(Value::Object(tagged)) {
-            Ok(body) if has_its_role(&body) => return Ok(body),
+        let problem = match Self::deserialize(Value::Object(tagged)) {
+            Ok(body) if body.has_its_role() => return Ok(body),
             Ok(_) => "the message has the role of another event".into(),
             Err(err) => err.to_string(),
         };
         Err(EventError::Shape { kind, problem })
-    }
-}
-
-fn has_its_role(body: &EventBody) -> bool {
-    match body {
-        EventBody::UserMessage { message, .. } => matches!(message, Message::User { .. }),
-        EventBody::ToolResult { message, .. } => matches!(message, Message::Tool { .. }),
-        _ => true,
     }
 }
 

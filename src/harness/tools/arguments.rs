@@ -45,7 +45,7 @@ pub(super) fn problem(tool: &Tool, arguments: &Map<String, Value>) -> Option<Str
     }
 }
 
-/// The JSON Schema of a type, without the parts that only humans and editors read.
+/// The JSON Schema of a type, without what is said of the type as a whole: the tool has its own description.
 pub(super) fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| {
         it.inline_subschemas = true;
@@ -53,6 +53,7 @@ pub(super) fn schema_of<A: JsonSchema>() -> Value {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<A>();
     schema.remove("title");
+    schema.remove("description");
     schema.to_value()
 }
 

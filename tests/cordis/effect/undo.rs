@@ -2,7 +2,7 @@
 
 use nano_cordis::cordis::{BoxError, Error, Panic, Undo, What};
 
-use crate::support::{Gate, Kept, at_once, kernel, pass, poll_once, rest};
+use crate::support::{Gate, Kept, at_once, define, give, kernel, pass, poll_once, rest};
 
 #[test]
 fn k_005_an_effect_undone_by_hand_is_not_undone_again() {
@@ -63,6 +63,31 @@ fn k_008_undoing_what_is_undone_does_nothing() {
 
         assert!(second);
         assert_eq!(test.journal.take(), ["E"]);
+    });
+}
+
+#[test]
+fn k_008_an_undo_of_an_earlier_load_finds_nothing() {
+    kernel(async |test| {
+        let (host, _) = test.host("host").await;
+        let given = give(&host, "x", "value").unwrap();
+        let undos = Kept::default();
+        let (keeping, journal) = (undos.clone(), test.journal.clone());
+        let plugin = test.mount(&define("p", ["x"], async move |ctx| {
+            keeping.keep(ctx.effect(|| journal.line("E"))?);
+            Ok(())
+        }));
+        rest().await;
+        let of_first_load = undos.last();
+        given.call().await.unwrap();
+        give(&host, "x", "again").unwrap();
+        rest().await;
+        test.journal.take();
+
+        of_first_load.call().await.unwrap();
+
+        assert!(test.journal.take().is_empty());
+        assert_eq!(plugin.effect_count(), 1);
     });
 }
 

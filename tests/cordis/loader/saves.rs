@@ -2,6 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use nano_cordis::cordis::loader::{Cause, Change, Standing};
 use nano_cordis::cordis::{
@@ -93,10 +96,8 @@ fn k_177_reloads_run_one_after_the_other_and_the_last_content_wins() {
         loader.reload();
         loader.applied().await.unwrap();
 
-        assert_eq!(
-            stage.took_place(),
-            ["slow stopping", "slow stop", "b start", "b stop", "c start"]
-        );
+        // `b` was unmounted in the moment of its mount, before its body could run.
+        assert_eq!(stage.took_place(), ["slow stopping", "slow stop", "c start"]);
         assert_eq!(stage.children(), ["c ACTIVE"]);
         assert_eq!(stage.told(), ["applied cordis.yml", "applied cordis.yml"]);
     });
@@ -292,13 +293,10 @@ fn a_body_that_never_ends_does_not_keep_others_from_being_reloaded() {
         stage.module("hung", test.probe("hung").body_gate(&Gate::shut()).def());
         stage.write("cordis.yml", "[{ id: h, name: hung }]");
         let starting = stage.start_on(Some(stage.file("cordis.yml")));
-        assert!(
-            !crate::support::at_once(Box::pin(async {
-                tokio::time::timeout(std::time::Duration::from_secs(1), starting).await.unwrap()
-            }))
+        timeout(Duration::from_secs(1), starting)
             .await
-        );
-        rest().await;
+            .map(drop)
+            .expect_err("`hung` does not rest");
 
         stage.write("cordis.yml", "[{ id: h, name: hung }, { id: b, name: b }]");
         stage.loader().reload();

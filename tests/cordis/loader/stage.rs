@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::sync::Notify;
 
 use nano_cordis::cordis::loader::{self, EntryStatus, LoadError};
 use nano_cordis::cordis::{
@@ -54,6 +55,7 @@ pub(crate) struct Stage {
     pub(crate) set: Vec<(String, String, String)>,
     pub(crate) disable: Vec<String>,
     notices: Journal,
+    heard: Rc<Notify>,
     mount: RefCell<Option<Mount>>,
 }
 
@@ -63,8 +65,13 @@ impl Stage {
         let modules = Rc::new(Modules::default());
         *modules.folder.borrow_mut() = folder.path().to_owned();
         let notices = Journal::default();
-        let heard = notices.clone();
-        test.root.on(move |_: &Context, Notice(line): &Notice| heard.push(line.clone())).unwrap();
+        let heard = Rc::new(Notify::new());
+        let (lines, bell) = (notices.clone(), heard.clone());
+        let hear = move |_: &Context, Notice(line): &Notice| {
+            lines.push(line.clone());
+            bell.notify_one();
+        };
+        test.root.on(hear).unwrap();
         Self {
             root: test.root.clone(),
             journal: test.journal.clone(),
@@ -74,6 +81,7 @@ impl Stage {
             set: Vec::new(),
             disable: Vec::new(),
             notices,
+            heard,
             mount: RefCell::default(),
         }
     }
@@ -89,8 +97,13 @@ impl Stage {
 
     /// A module that writes its config into the journal when it starts and when it stops.
     pub(crate) fn echo(&self, name: &str) {
+        self.echo_of(name, None);
+    }
+
+    /// As `echo`, with a schema for its config.
+    pub(crate) fn echo_of(&self, name: &str, schema: Option<Value>) {
         let (journal, label) = (self.journal.clone(), name.to_owned());
-        let def = PluginDef::dynamic(name, &Value::Null, None, move |ctx, config| {
+        let def = PluginDef::dynamic(name, &Value::Null, schema, move |ctx, config| {
             let (journal, label) = (journal.clone(), label.clone());
             Box::pin(async move {
                 journal.push(format!("{label} start {config}"));
@@ -138,11 +151,19 @@ impl Stage {
     }
 
     pub(crate) async fn start_on(&self, file: Option<PathBuf>) -> Result<Svc<Loader>, String> {
+        self.start_with(file, self.modules.clone()).await
+    }
+
+    pub(crate) async fn start_with(
+        &self,
+        file: Option<PathBuf>,
+        modules: Rc<dyn ModuleSource>,
+    ) -> Result<Svc<Loader>, String> {
         let env = self.env.clone();
         let options = LoaderOptions {
             file,
             text: "- { id: built-in, name: a }",
-            modules: self.modules.clone(),
+            modules,
             env: Rc::new(move |name| env.borrow().get(name).cloned()),
             set: self.set.clone(),
             disable: self.disable.clone(),
@@ -187,6 +208,17 @@ impl Stage {
     /// What the user was told since the last look.
     pub(crate) fn told(&self) -> Vec<String> {
         self.notices.take()
+    }
+
+    /// Waits until the user is told something.
+    pub(crate) async fn told_next(&self) -> Vec<String> {
+        loop {
+            let lines = self.told();
+            if !lines.is_empty() {
+                return lines;
+            }
+            self.heard.notified().await;
+        }
     }
 
     pub(crate) fn entry(&self, id: &str) -> EntryStatus {

@@ -1,6 +1,7 @@
-//! The journal of a random run: every start has one matching stop, and children lie within their parents.
+//! The journal of a random run: every start has one matching stop, and a run lies within the runs that it
+//! depends on.
 
-use super::solver::Spec;
+use super::solver::{Need, Spec};
 
 /// What a plugin notes, in the order in which one run of it must do so. `Ready` and `Leave` may both be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +16,29 @@ pub(super) enum Mark {
 pub(super) fn replay(specs: &[Spec], journal: &[(usize, Mark)]) -> Vec<Mark> {
     let mut last = vec![Mark::Stop; specs.len()];
     for (at, (id, mark)) in journal.iter().copied().enumerate() {
-        assert!(
-            follows(last[id], mark),
-            "entry {at}: {mark:?} of {id} after {:?}: {journal:?}",
-            last[id]
-        );
-        let parent = specs[id].parent.map(|parent| last[parent]);
-        assert_ne!(parent, Some(Mark::Stop), "entry {at}: {id} outlives its parent: {journal:?}");
-        let alive = |child: usize| specs[child].parent == Some(id) && last[child] != Mark::Stop;
-        let survivor = (0..specs.len()).find(|child| mark == Mark::Stop && alive(*child));
-        assert_eq!(survivor, None, "entry {at}: {id} ends before its child: {journal:?}");
+        let fault = fault(specs, &last, id, mark);
+        assert_eq!(fault, None, "entry {at}, {mark:?} of {id}: {journal:?}");
         last[id] = mark;
     }
     last
+}
+
+/// What is wrong with a mark after the marks before it. A run lies within the runs of its parent and its providers.
+fn fault(specs: &[Spec], last: &[Mark], id: usize, mark: Mark) -> Option<&'static str> {
+    let running = |other: &usize| last[*other] != Mark::Stop;
+    let others = || (0..specs.len()).filter(running);
+    let parent = specs[id].parent;
+    let ready = |need: &Need| !matches!(*need, Need::Plugin(id) if last[id] != Mark::Ready);
+    match mark {
+        _ if !follows(last[id], mark) => Some("marks of one run must come in order"),
+        _ if !parent.iter().all(running) => Some("its parent is gone"),
+        Mark::Start if !specs[id].needs.iter().all(ready) => Some("a provider is not active"),
+        Mark::Leave if others().any(|it| specs[it].needs.contains(&Need::Plugin(id))) => {
+            Some("somebody still uses what it provides")
+        }
+        Mark::Stop if others().any(|it| specs[it].parent == Some(id)) => Some("a child is left"),
+        _ => None,
+    }
 }
 
 fn follows(last: Mark, mark: Mark) -> bool {

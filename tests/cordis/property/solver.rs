@@ -54,11 +54,11 @@ pub(super) struct Seen {
 
 impl Seen {
     /// In the middle of a transition.
-    pub(super) fn busy(&self) -> bool {
+    pub(super) fn busy(self) -> bool {
         matches!(self.state, Some(State::Loading | State::Unloading))
     }
 
-    fn there(&self) -> bool {
+    fn there(self) -> bool {
         !matches!(self.state, None | Some(State::Disposed))
     }
 }

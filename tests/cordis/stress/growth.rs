@@ -110,14 +110,14 @@ fn assert_steady(rounds: usize, mut round: impl FnMut()) {
 
 /// Resident memory of this process, in bytes.
 fn resident() -> u64 {
-    let statm = fs::read_to_string("/proc/self/statm").expect("a Linux system");
-    let pages = statm.split_whitespace().nth(1).expect("the second number");
+    let numbers = fs::read_to_string("/proc/self/statm").expect("a Linux system");
+    let pages = numbers.split_whitespace().nth(1).expect("the second number");
     pages.parse::<u64>().expect("a number") * 4096
 }
 
-fn in_a_process_of_its_own(test: &str) {
+fn in_a_process_of_its_own(name: &str) {
     let program = env::current_exe().expect("a test program");
-    let output = Command::new(program).args(["--ignored", "--exact", test]).output().unwrap();
+    let output = Command::new(program).args(["--ignored", "--exact", name]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }

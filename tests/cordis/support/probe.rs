@@ -52,7 +52,6 @@ pub(crate) struct Probe {
     journal: Journal,
     needs: Vec<String>,
     gives: Vec<String>,
-    label: String,
     body_gate: Option<Gate>,
     cleanup_gate: Option<Gate>,
     cleanup_delay: Duration,
@@ -66,7 +65,6 @@ impl Probe {
             journal: journal.clone(),
             needs: Vec::new(),
             gives: Vec::new(),
-            label: name.to_owned(),
             body_gate: None,
             cleanup_gate: None,
             cleanup_delay: Duration::ZERO,
@@ -79,15 +77,9 @@ impl Probe {
         self
     }
 
-    /// Provides a label under this name, from the start of its body on.
+    /// Provides a label with the name of the probe, from the start of its body on.
     pub(crate) fn gives(mut self, service: &str) -> Probe {
         self.gives.push(service.to_owned());
-        self
-    }
-
-    /// What its labels say, its own name without this.
-    pub(crate) fn label(mut self, label: &str) -> Probe {
-        label.clone_into(&mut self.label);
         self
     }
 
@@ -131,7 +123,7 @@ impl Probe {
         let cleanup = self.clone();
         ctx.effect(move || cleanup.cleanup())?;
         for service in &self.gives {
-            give(&ctx, service, &self.label)?;
+            give(&ctx, service, &self.name)?;
         }
         if let Some(gate) = &self.body_gate {
             gate.pass().await;

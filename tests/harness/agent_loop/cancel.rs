@@ -18,7 +18,7 @@ fn a_turn_stops_while_the_model_thinks() {
     agent(async |it| {
         it.model.hangs();
 
-        let outcome = stopped(&it).await;
+        let outcome = stopped(it).await;
 
         assert_eq!((outcome.reason, outcome.error), (Reason::Aborted, None));
         assert_eq!(it.log()[4..], ["step/end", "turn/end Aborted"]);
@@ -31,10 +31,10 @@ fn a_turn_stops_while_a_tool_runs() {
         it.mount_tool(|| tool("slow", async |_| pending().await)).await;
         it.model.calls(&[("a", "slow", "{}"), ("b", "echo", "{}")]);
 
-        let outcome = stopped(&it).await;
+        let outcome = stopped(it).await;
 
         assert_eq!(outcome.reason, Reason::Aborted);
-        assert_answered(&it);
+        assert_answered(it);
     });
 }
 
@@ -48,7 +48,7 @@ fn a_tool_that_listens_to_the_token_has_its_last_word_logged() {
         it.mount_tool(move || tool("slow", listens)).await;
         it.model.calls(&[("a", "slow", "{}")]);
 
-        stopped(&it).await;
+        stopped(it).await;
 
         assert_eq!(it.results(), ["half of the output"]);
     });
@@ -68,10 +68,10 @@ fn a_turn_stops_while_a_question_is_open_and_the_call_never_runs() {
         it.mount("asks", &asks).await;
         it.model.calls(&[("a", "rm", "{}"), ("b", "rm", "{}")]);
 
-        let outcome = stopped(&it).await;
+        let outcome = stopped(it).await;
 
         assert_eq!((outcome.reason, ran.get()), (Reason::Aborted, 0));
-        assert_answered(&it);
+        assert_answered(it);
     });
 }
 
@@ -85,9 +85,9 @@ fn a_turn_stops_while_a_listener_hangs() {
         it.mount("hangs", &hangs).await;
         it.model.calls(&[("a", "echo", "{}"), ("b", "echo", "{}")]);
 
-        stopped(&it).await;
+        stopped(it).await;
 
-        assert_answered(&it);
+        assert_answered(it);
     });
 }
 
@@ -101,9 +101,9 @@ fn a_turn_stops_while_a_result_is_handed_round_and_the_unseen_text_is_kept_back(
         it.mount("hangs", &hangs).await;
         it.model.calls(&[("a", "echo", r#"{"text":"secret"}"#), ("b", "echo", "{}")]);
 
-        stopped(&it).await;
+        stopped(it).await;
 
-        assert_answered(&it);
+        assert_answered(it);
         assert!(!it.results()[0].contains("secret"));
     });
 }
@@ -117,7 +117,7 @@ fn a_turn_stops_while_a_request_is_being_changed() {
         });
         it.mount("hangs", &hangs).await;
 
-        let outcome = stopped(&it).await;
+        let outcome = stopped(it).await;
 
         assert_eq!(outcome.reason, Reason::Aborted);
         assert_eq!(it.log()[3..], ["step/end", "turn/end Aborted"]);
@@ -129,7 +129,7 @@ fn after_a_stopped_turn_the_next_one_works() {
     agent(async |it| {
         it.mount_tool(|| tool("slow", async |_| pending().await)).await;
         it.model.calls(&[("a", "slow", "{}")]).says("fine");
-        stopped(&it).await;
+        stopped(it).await;
 
         let outcome = it.run("again").await;
 
@@ -166,7 +166,7 @@ fn a_turn_whose_caller_is_dropped_is_closed_in_the_log() {
             tokio::time::timeout(Duration::from_secs(1), it.try_run("hello", &cancel)).await;
 
         assert!(unfinished.is_err());
-        assert_answered(&it);
+        assert_answered(it);
         assert_eq!(it.log().last().unwrap(), "turn/end Error");
     });
 }

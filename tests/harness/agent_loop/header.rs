@@ -33,7 +33,7 @@ fn h_021_an_unchanged_header_is_not_logged_again() {
         it.run("hello").await;
         it.run("hello").await;
 
-        assert_eq!(headers(&it), 1);
+        assert_eq!(headers(it), 1);
     });
 }
 
@@ -46,7 +46,7 @@ fn h_022_a_tool_that_was_added_is_in_the_next_header() {
         it.mount_tool(|| tool("date", async |_| Ok("today".into()))).await;
         it.run("hello").await;
 
-        assert_eq!(headers(&it), 2);
+        assert_eq!(headers(it), 2);
         assert_eq!(tools_of(&it.session.header().unwrap()), ["date", "echo"]);
     });
 }
@@ -61,7 +61,7 @@ fn h_023_a_tool_that_was_removed_is_not_in_the_next_header() {
         date.dispose().await;
         it.run("hello").await;
 
-        assert_eq!(headers(&it), 2);
+        assert_eq!(headers(it), 2);
         assert_eq!(tools_of(&it.session.header().unwrap()), ["echo"]);
     });
 }
@@ -77,7 +77,7 @@ fn h_024_a_changed_persona_is_in_the_next_header() {
         it.turns.ready().await.unwrap();
         it.run("hello").await;
 
-        assert_eq!(headers(&it), 2);
+        assert_eq!(headers(it), 2);
         assert_eq!(it.session.header().unwrap().system.as_deref(), Some("Be rude."));
     });
 }
@@ -86,7 +86,7 @@ fn h_024_a_changed_persona_is_in_the_next_header() {
 fn h_025_a_listener_changes_the_model_in_the_log_and_in_the_request() {
     agent(async |it| {
         it.model.says("one");
-        rewrite(&it, |config| config.model = "other".into()).await;
+        rewrite(it, |config| config.model = "other".into()).await;
 
         it.run("hello").await;
 
@@ -99,7 +99,7 @@ fn h_025_a_listener_changes_the_model_in_the_log_and_in_the_request() {
 fn h_026_a_listener_changes_the_system_text_in_the_log_and_in_the_request() {
     agent(async |it| {
         it.model.says("one");
-        rewrite(&it, |config| config.system.push_str(" Or else.")).await;
+        rewrite(it, |config| config.system.push_str(" Or else.")).await;
 
         it.run("hello").await;
 
@@ -114,10 +114,10 @@ fn h_027_a_listener_that_only_watches_changes_nothing() {
         it.model.says("one").says("two");
         it.run("hello").await;
 
-        rewrite(&it, |_| ()).await;
+        rewrite(it, |_| ()).await;
         it.run("hello").await;
 
-        assert_eq!(headers(&it), 1);
+        assert_eq!(headers(it), 1);
     });
 }
 
@@ -126,7 +126,7 @@ fn h_028_every_request_is_the_newest_header_and_the_messages_of_the_log() {
     agent(async |it| {
         let seen = Rc::new(std::cell::RefCell::new(Vec::new()));
         it.model.calls(&[("a", "echo", r#"{"text":"x"}"#)]).says("one").says("two");
-        watch_requests(&it, &seen).await;
+        watch_requests(it, &seen).await;
 
         it.run("hello").await;
         it.mount_tool(|| tool("date", async |_| Ok("today".into()))).await;
@@ -146,7 +146,7 @@ fn h_028_every_request_is_the_newest_header_and_the_messages_of_the_log() {
 fn h_029_without_sections_and_tools_both_are_absent_from_the_header() {
     agent(async |it| {
         it.model.says("one");
-        rewrite(&it, |config| config.system.clear()).await;
+        rewrite(it, |config| config.system.clear()).await;
         it.without_tools().await;
 
         it.run("hello").await;
@@ -170,7 +170,7 @@ fn h_030_the_order_of_registration_does_not_change_the_header() {
         it.mount_tool(|| tool("alpha", async |_| Ok(String::new()))).await;
         it.run("hello").await;
 
-        assert_eq!(headers(&it), 1);
+        assert_eq!(headers(it), 1);
     });
 }
 

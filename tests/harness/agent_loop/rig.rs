@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::runtime::Builder;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -27,24 +28,31 @@ mod model;
 pub(crate) use model::Model;
 
 /// Runs a test with an agent whose only tool is `echo`.
-pub(crate) fn agent(test: impl AsyncFnOnce(Agent)) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .unwrap();
+pub(crate) fn agent(test: impl AsyncFnOnce(&Agent)) {
+    kernel(Builder::new_current_thread().enable_all().start_paused(true), async |root, reports| {
+        let agent = Box::pin(Agent::start(root, reports)).await;
+        test(&agent).await;
+    });
+}
+
+/// Runs a test with a root context, and takes it down in order.
+pub(crate) fn kernel(runtime: &mut Builder, test: impl AsyncFnOnce(Context, Reports)) {
+    let runtime = runtime.build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        let reports: Rc<RefCell<Vec<String>>> = Rc::default();
+        let reports = Reports::default();
         let seen = reports.clone();
         let root = Context::root_with(move |report| seen.borrow_mut().push(report.to_string()));
-        let agent = Box::pin(Agent::start(root, reports.clone())).await;
-        let running = Box::pin(test(agent));
-        tokio::time::timeout(Duration::from_hours(24), running)
-            .await
-            .expect("something waits for ever");
+        let day = Duration::from_hours(24);
+        let running = Box::pin(test(root.clone(), reports.clone()));
+        tokio::time::timeout(day, running).await.expect("something waits for ever");
+        let end = root.shutdown(day).await;
+        assert_eq!((end.hung, end.failures.len()), (vec![], 0));
         assert_eq!(*reports.borrow(), [""; 0], "reports that the test did not take");
     });
 }
+
+/// What the kernel reported.
+pub(crate) type Reports = Rc<RefCell<Vec<String>>>;
 
 /// What a test works with.
 pub(crate) struct Agent {
@@ -54,7 +62,7 @@ pub(crate) struct Agent {
     pub(crate) llm: Mount,
     pub(crate) prompt: Mount,
     pub(crate) turns: Mount,
-    reports: Rc<RefCell<Vec<String>>>,
+    reports: Reports,
     loops: Slot<AgentLoop>,
     tools: Slot<Tools>,
     sessions: Slot<Sessions>,
@@ -62,7 +70,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    async fn start(root: Context, reports: Rc<RefCell<Vec<String>>>) -> Agent {
+    async fn start(root: Context, reports: Reports) -> Agent {
         let model = Model::default();
         mount(&root, "session", &plugin(session::apply), json!({})).await;
         mount(&root, "tools", &plugin(tools::apply), json!({})).await;
@@ -186,7 +194,7 @@ impl Agent {
 
     /// The types of all events so far, with what tells them apart.
     pub(crate) fn log(&self) -> Vec<String> {
-        self.session.events().iter().map(|it| line(it)).collect()
+        log(&self.session)
     }
 
     /// The log from the last `turn/start` on.
@@ -198,11 +206,7 @@ impl Agent {
 
     /// The texts of all results so far.
     pub(crate) fn results(&self) -> Vec<String> {
-        let text = |it: &Rc<Event>| match &it.body {
-            EventBody::ToolResult { message, .. } => Some(message.text().to_owned()),
-            _ => None,
-        };
-        self.session.events().iter().filter_map(text).collect()
+        results(&self.session)
     }
 
     /// Takes the reports that came so far.
@@ -271,8 +275,26 @@ impl<S: Service + ?Sized> Slot<S> {
     }
 
     pub(crate) fn get(&self) -> Svc<S> {
-        self.0.borrow().clone().expect("the service has been there once")
+        self.try_get().expect("the service has been there once")
     }
+
+    pub(crate) fn try_get(&self) -> Option<Svc<S>> {
+        self.0.borrow().clone()
+    }
+}
+
+/// The types of all events of a session, with what tells them apart.
+pub(crate) fn log(session: &Session) -> Vec<String> {
+    session.events().iter().map(|it| line(it)).collect()
+}
+
+/// The texts of all results of a session.
+pub(crate) fn results(session: &Session) -> Vec<String> {
+    let text = |it: &Rc<Event>| match &it.body {
+        EventBody::ToolResult { message, .. } => Some(message.text().to_owned()),
+        _ => None,
+    };
+    session.events().iter().filter_map(text).collect()
 }
 
 fn line(event: &Event) -> String {

@@ -135,9 +135,12 @@ fn unknown_fields_are_overlooked_at_every_depth() {
         value["extra"] = json!({ "a": 1 });
         value["data"]["extra"] = json!([1]);
 
-        let read = read(&value);
+        let quick = read(&value);
+        value["time"] = json!("yesterday");
+        let slow = read(&value);
 
-        assert!(read == plain || matches!(read, EventBody::Ignorable { .. }), "{value}");
+        assert_eq!(quick, slow);
+        assert!(quick == plain || matches!(quick, EventBody::Ignorable { .. }), "{value}");
     }
 }
 

@@ -10,6 +10,8 @@ use nano_cordis::{
     harness::session::{Session, SessionEvent, Sessions, Store, error::SessionError, event::Event},
 };
 
+use serde_json::json;
+
 use super::{note, session, turn_start};
 use crate::support::run;
 
@@ -22,6 +24,9 @@ struct Notes {
 
 impl Store for Notes {
     fn open(&self, session: &Session) -> Result<(), BoxError> {
+        if self.broken.get() {
+            return Err("the disk is full".into());
+        }
         self.notes.borrow_mut().push(format!("open {}", session.len()));
         Ok(())
     }
@@ -76,5 +81,26 @@ fn h_092_an_event_that_cannot_be_kept_did_not_happen_and_is_the_last() {
         assert!(matches!(later, SessionError::Sealed { .. }));
         assert_eq!((session.len(), seen.borrow().len()), (1, 0));
         assert_eq!(session.sealed().as_deref(), Some("the disk is full"));
+    });
+}
+
+#[test]
+fn a_session_that_cannot_be_kept_is_not_opened_and_a_store_that_cannot_keep_one_is_not_used() {
+    run(async |app| {
+        let first = session(app).await;
+        let sessions = app.service::<Sessions>();
+        let broken = || Rc::new(Notes { broken: Cell::new(true), ..Notes::default() });
+
+        let unusable = sessions.keep_in(broken());
+        let unsaved = first.append(turn_start(1));
+        app.unmount("session").await;
+        app.mount("session", json!({})).await;
+        let sessions = app.service::<Sessions>();
+        sessions.keep_in(broken()).unwrap();
+        let unopened = sessions.create();
+
+        assert!(matches!(unusable, Err(SessionError::NotKept { .. })) && unsaved.is_ok());
+        assert!(matches!(unopened, Err(SessionError::NotKept { .. })));
+        assert_eq!(sessions.open().len(), 0);
     });
 }

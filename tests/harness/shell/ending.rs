@@ -276,6 +276,22 @@ fn h_176_unloading_stops_commands_that_run_also_those_that_ignore_term() {
 }
 
 #[test]
+fn h_176_a_long_grace_does_not_let_a_command_outlive_the_program() {
+    shell(json!({ "graceMs": 60000 }), async |rig| {
+        let mut bell = rig.bell();
+        let (_, pid) =
+            tokio::join!(rig.run("(trap '' TERM; echo $BASHPID > bell; sleep 60) &"), bell.rung());
+        pause();
+        let begun = tokio::time::Instant::now();
+
+        rig.unload().await;
+
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert!(!is_there(&pid));
+    });
+}
+
+#[test]
 fn h_176_unloading_finishes_off_a_cancelled_command() {
     shell(json!({ "graceMs": 500 }), async |rig| {
         let (mut bell, cancel) = (rig.bell(), CancellationToken::new());

@@ -9,7 +9,7 @@ use crate::agent_loop::rig::{Agent, agent};
 #[test]
 fn h_052_text_that_is_no_json_is_an_error_and_the_body_does_not_run() {
     agent(async |it| {
-        with_shell(&it);
+        with_shell(it);
 
         let result = it.call("sh", r#"{"command":"echo a"#).await;
 
@@ -25,7 +25,7 @@ fn h_052_text_that_is_no_json_is_an_error_and_the_body_does_not_run() {
 #[test]
 fn unreadable_arguments_are_repeated_up_to_a_limit() {
     agent(async |it| {
-        with_shell(&it);
+        with_shell(it);
 
         let result = it.call("sh", &"ü".repeat(10_000)).await;
 
@@ -108,7 +108,7 @@ fn h_055_missing_wrong_and_unknown_arguments_are_named() {
 #[test]
 fn a_05_seven_shapes_of_arguments() {
     agent(async |it| {
-        with_shell(&it);
+        with_shell(it);
         let twice = r#""{\"command\":\"echo b\"}""#;
         let missing = ToolResult::error("invalid arguments: `command` is missing");
 
@@ -125,7 +125,7 @@ fn a_05_seven_shapes_of_arguments() {
 #[test]
 fn an_object_that_was_encoded_three_times_is_not_unwrapped() {
     agent(async |it| {
-        with_shell(&it);
+        with_shell(it);
         let once = r#"{"command":"echo"}"#;
         let thrice = serde_json::to_string(&serde_json::to_string(once).unwrap()).unwrap();
 
@@ -138,7 +138,7 @@ fn an_object_that_was_encoded_three_times_is_not_unwrapped() {
 #[test]
 fn of_a_repeated_key_the_last_one_counts() {
     agent(async |it| {
-        with_shell(&it);
+        with_shell(it);
 
         let result = it.call("sh", r#"{"command":"ls","command":"rm"}"#).await;
 
@@ -149,7 +149,7 @@ fn of_a_repeated_key_the_last_one_counts() {
 #[test]
 fn json_that_is_too_deep_is_an_error_not_a_crash() {
     agent(async |it| {
-        with_shell(&it);
+        with_shell(it);
 
         let result = it.call("sh", &"[".repeat(1_000_000)).await;
 

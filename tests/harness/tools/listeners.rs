@@ -15,7 +15,7 @@ use crate::agent_loop::rig::agent;
 fn h_047_a_listener_that_refuses_keeps_the_body_from_running() {
     agent(async |it| {
         let runs = it.count_runs("rm").await;
-        it.mount("policy", &before(async |_, _| deny("not today"))).await;
+        it.mount("policy", &before(async |_, _| Ok(deny("not today")))).await;
 
         let result = it.call("rm", "{}").await;
 
@@ -40,7 +40,7 @@ fn h_048_a_listener_that_calls_next_lets_the_body_run() {
 fn h_049_after_a_refusal_the_next_listener_is_not_asked() {
     agent(async |it| {
         let asked = Rc::new(RefCell::new(Vec::new()));
-        it.mount("first", &before(async |_, _| deny("no"))).await;
+        it.mount("first", &before(async |_, _| Ok(deny("no")))).await;
         it.mount("second", &notes_names(&asked)).await;
 
         it.call("echo", "{}").await;
@@ -82,7 +82,7 @@ fn h_060_listeners_see_the_result_of_a_refused_call() {
     agent(async |it| {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let notes = seen.clone();
-        it.mount("policy", &before(async |_, _| deny("no"))).await;
+        it.mount("policy", &before(async |_, _| Ok(deny("no")))).await;
         let watch = after(async move |finished: Rc<Finished>, next: Next<PostExecute>| {
             notes.borrow_mut().push((finished.call.name.clone(), finished.result.denied));
             next.run().await
@@ -162,7 +162,7 @@ fn allowing_what_another_one_refused_refuses_it() {
         let runs = it.count_runs("rm").await;
         let overrules = before(async |_, next| next.run().await.and(Ok(Verdict::Allow)));
         it.mount("overrules", &overrules).await;
-        it.mount("policy", &before(async |_, _| deny("no"))).await;
+        it.mount("policy", &before(async |_, _| Ok(deny("no")))).await;
 
         let result = it.call("rm", "{}").await;
 
@@ -250,8 +250,8 @@ fn who_decides_is_asked_before_who_asks() {
     });
 }
 
-fn deny(reason: &str) -> Result<Verdict, BoxError> {
-    Ok(Verdict::Deny(reason.to_owned()))
+fn deny(reason: &str) -> Verdict {
+    Verdict::Deny(reason.to_owned())
 }
 
 /// A plugin that listens to `tools/pre-execute`.
