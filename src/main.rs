@@ -1,2 +1,11 @@
-//! The binary.
-fn main() {}
+//! The binary: the built-in plugins, and nothing of its own.
+//!
+//! A binary with further plugins says `builtins().with("tool-date", plugin(tool_date::apply))` here.
+
+use std::process::ExitCode;
+
+use nano_cordis::harness::builtins;
+
+fn main() -> ExitCode {
+    nano_cordis::run(builtins())
+}

@@ -94,6 +94,13 @@ impl<T> Future for Guarded<T> {
     }
 }
 
+/// Awaits foreign code that the kernel does not call itself (the body of a tool, say); a panic comes back as an error.
+pub fn catch_panic<T: 'static>(
+    future: impl Future<Output = Result<T, BoxError>> + 'static,
+) -> impl Future<Output = Result<T, BoxError>> {
+    Guarded::inherit(Box::pin(future))
+}
+
 /// Inside guarded code a panic is recorded and prints nothing; outside, everything is as it was. Idempotent.
 pub(super) fn install_panic_hook() {
     static INSTALLED: Once = Once::new();

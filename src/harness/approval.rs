@@ -1,1 +1,127 @@
-//! (to be written)
+//! Approval: asks the user before a guarded tool runs.
+//!
+//! Needs `tools`. Listens to `tools/pre-execute`, `tools/changed`, `loader/applied`. Raises `approval/request`.
+//! Full-size counterpart: the user-approval package.
+//! Watch for: silence, a failure and anything but a clear yes are a no. Nothing else in the agent knows this plugin:
+//! without its entry no one asks.
+
+mod coverage;
+
+use std::rc::Rc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    cordis::{BoxError, Context, Next, Serial, Svc},
+    harness::tools::{Call, Order, PreExecute, Tools, Verdict},
+};
+
+/// Config of `approval`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    /// Tools to ask about: names, or patterns in which `*` stands for any text (`mcp__*`).
+    /// An empty list asks about nothing; leaving it out is an error, because a typo must not open the door.
+    tools: Vec<String>,
+}
+
+/// The plugin. It asks after all policies that can decide alone.
+pub async fn apply(ctx: Context, config: Config, tools: Svc<Tools>) -> Result<(), BoxError> {
+    let guarded = Rc::new(Guarded(config.tools));
+    coverage::watch(&ctx, &guarded, tools)?;
+    ctx.intercept_at::<PreExecute>(Order::ASKING, async move |ctx, call, next| {
+        ask_first(&ctx, &guarded, call, next).await
+    })?;
+    Ok(())
+}
+
+// Omitted: the full-size project logs each question and its answer and can be told to refuse without asking.
+// Here the log shows a refusal as the result of the call, and nobody answering refuses as well.
+async fn ask_first(
+    ctx: &Context,
+    guarded: &Guarded,
+    call: Rc<Call>,
+    next: Next<PreExecute>,
+) -> Result<Verdict, BoxError> {
+    // A call with a problem never runs, so there is nothing to ask.
+    if call.problem.is_some() || !guarded.covers(&call.name) {
+        return next.run().await;
+    }
+    let why = match ctx.serial::<ApprovalRequest>(call).await {
+        Ok(Some(Answer::Yes)) => return next.run().await,
+        Ok(Some(Answer::No)) => "the user refused this call".to_owned(),
+        Ok(None) => "nobody was there to approve this call, so it was refused".to_owned(),
+        Err(err) => format!("asking the user failed ({err}), so this call was refused"),
+    };
+    Ok(Verdict::Deny(format!(
+        "{why}; do not try the same command again, ask the user how to go on"
+    )))
+}
+
+/// `approval/request`: may this call run? The first answer counts.
+pub struct ApprovalRequest;
+
+impl Serial for ApprovalRequest {
+    const NAME: &'static str = "approval/request";
+    type Input = Call;
+    type Answer = Option<Answer>;
+}
+
+/// An answer; never a bare `bool`, whose `false` would count as no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Let it run.
+    Yes,
+    /// Refuse.
+    No,
+}
+
+impl Answer {
+    /// What an answerer outside of Rust said: only a literal `true` lets a call through, and nothing is no answer.
+    pub fn from_json(said: &Value) -> Option<Answer> {
+        match said {
+            Value::Null => None,
+            Value::Bool(true) => Some(Answer::Yes),
+            _ => Some(Answer::No),
+        }
+    }
+}
+
+/// The names and patterns of the config.
+struct Guarded(Vec<String>);
+
+impl Guarded {
+    fn covers(&self, tool: &str) -> bool {
+        self.0.iter().any(|pattern| fits(pattern, tool))
+    }
+}
+
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, rest)) => name.strip_prefix(head).is_some_and(|tail| {
+            (0..=tail.len()).filter_map(|at| tail.get(at..)).any(|tail| fits(rest, tail))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn a_star_stands_for_any_text_and_everything_else_for_itself() {
+        for (pattern, name) in
+            [("bash", "bash"), ("mcp__*", "mcp__x__read"), ("*", "a"), ("a*b*c", "abbc")]
+        {
+            assert!(fits(pattern, name), "{pattern} fits {name}");
+        }
+        for (pattern, name) in
+            [("bash", "bash2"), ("bash", "Bash"), ("mcp__*", "mcp_x"), ("a*b", "abc"), ("", "a")]
+        {
+            assert!(!fits(pattern, name), "{pattern} does not fit {name}");
+        }
+    }
+}

@@ -1,1 +1,299 @@
-//! (to be written)
+//! The command line: prints what is logged, answers what is asked, and gives what is typed to the agent loop.
+//!
+//! Needs `console`, `session`, `agentLoop`; uses `persistence` and `loader` if they are there. Listens to `session/event`,
+//! `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console` belongs to the process
+//! (arguments, input, screen), `transcript` lays a turn out, `answer` says what a line means, `text` makes text harmless.
+//! Full-size counterpart: the headless bundle and the command line application.
+//! Watch for: it is a subscriber and nothing else. Nothing knows that it exists, and a web page would do the same things.
+
+mod answer;
+pub mod arguments;
+pub mod console;
+mod input;
+mod listing;
+mod opening;
+mod outcome;
+mod screen;
+pub mod status;
+mod stdin;
+mod text;
+mod transcript;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use self::answer::{Who, judge};
+use self::console::{Console, Entered, Signal};
+use self::outcome::verdict;
+use self::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
+use self::transcript::{Transcript, question};
+use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
+use crate::harness::agent_loop::{AgentLoop, AssistantDelta};
+use crate::harness::approval::{Answer, ApprovalRequest};
+use crate::harness::llm::Delta;
+use crate::harness::persistence::Persistence;
+use crate::harness::session::{Session, SessionEvent, Sessions};
+use crate::harness::tools::Call;
+
+const PROMPT: &str = "you> ";
+/// A second Ctrl-C within this time ends a conversation that waits for a line.
+const TWICE: Duration = Duration::from_secs(2);
+/// A turn that was cancelled has so long to close its log.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Config of `cli`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    /// How long a question waits for an answer when standard input is a pipe.
+    #[serde(default = "default_answer_wait_ms")]
+    answer_wait_ms: u64,
+}
+
+fn default_answer_wait_ms() -> u64 {
+    10_000
+}
+
+/// The plugin. The conversation runs in a task of its own: a body that waited for lines would never be active.
+pub async fn apply(
+    ctx: Context,
+    config: Config,
+    console: Svc<Console>,
+    sessions: Svc<Sessions>,
+    agent_loop: Svc<AgentLoop>,
+    persistence: Optional<Persistence>,
+    loader: Optional<Loader>,
+) -> Result<(), BoxError> {
+    console.lead()?;
+    let cli = Rc::new(Cli {
+        console,
+        sessions,
+        agent_loop,
+        persistence,
+        patience: Duration::from_millis(config.answer_wait_ms),
+        session: RefCell::default(),
+        transcript: RefCell::default(),
+        turn: watch::Sender::new(None),
+        is_leaving: Cell::new(false),
+        last_interrupt: Cell::new(None),
+    });
+    cli.subscribe(&ctx)?;
+    ctx.spawn("conversation", async move |ctx| cli.lead(&ctx, loader).await)?;
+    Ok(())
+}
+
+struct Cli {
+    console: Svc<Console>,
+    sessions: Svc<Sessions>,
+    agent_loop: Svc<AgentLoop>,
+    persistence: Optional<Persistence>,
+    patience: Duration,
+    session: RefCell<Option<Rc<Session>>>,
+    transcript: RefCell<Transcript>,
+    /// There while a turn runs; Ctrl-C pulls it.
+    turn: watch::Sender<Option<CancellationToken>>,
+    /// No further turn begins.
+    is_leaving: Cell<bool>,
+    last_interrupt: Cell<Option<Instant>>,
+}
+
+/// What it does: one turn, or one for each line.
+impl Cli {
+    async fn lead(self: Rc<Self>, ctx: &Context, loader: Optional<Loader>) {
+        self.console.opened().await;
+        if let Some(loader) = loader.get() {
+            // Whatever came of it: on an agent that is not whole turns are refused, with the reason.
+            drop(loader.applied().await);
+        }
+        if let Err(err) = self.clone().begin(ctx).await {
+            self.console.fail(MISUSED, &err.to_string());
+        }
+    }
+
+    async fn begin(self: Rc<Self>, ctx: &Context) -> Result<(), BoxError> {
+        let is_first = self.console.begins();
+        let Some(session) = self.open(is_first)? else { return Ok(()) };
+        self.session.replace(Some(session.clone()));
+        // Registered after the session, so undone before it: the log is still open when a turn is closed in it.
+        let leaving = self.clone();
+        ctx.effect(move || async move || leaving.leave().await)?;
+        let prompt = if is_first { self.console.prompt().await } else { None };
+        match prompt {
+            Some(text) => self.one_shot(&session, &text).await,
+            None => self.converse(&session).await,
+        }
+        Ok(())
+    }
+
+    async fn one_shot(&self, session: &Rc<Session>, text: &str) {
+        let status = self.turn(session, text).await;
+        if status != COMPLETED && !session.is_empty() {
+            self.console.notice(&introduction(session));
+        }
+        self.console.finish(status);
+    }
+
+    async fn converse(&self, session: &Rc<Session>) {
+        self.greet(session);
+        while !self.is_leaving.get() {
+            match self.console.line(PROMPT).await {
+                Entered::Line(text) if text.trim().is_empty() => {}
+                Entered::Line(text) => self.console.turn_ended(self.turn(session, &text).await),
+                Entered::Interrupt => self.stop(Signal::Interrupt),
+                Entered::End => return self.console.finish(self.console.conversation_status()),
+            }
+        }
+    }
+
+    fn greet(&self, session: &Session) {
+        if self.console.is_terminal() && !self.console.arguments().quiet {
+            self.console.say(&format!("{}\n", introduction(session)));
+        } else {
+            self.console.notice(&introduction(session));
+        }
+        if let Some(earlier) = self.console.enter(session.id()) {
+            let notice = format!("this is a new session; the one before it was {earlier}");
+            self.console.notice(&notice);
+        }
+    }
+
+    /// One turn; the exit status if it was the last one.
+    async fn turn(&self, session: &Rc<Session>, text: &str) -> u8 {
+        let cancel = CancellationToken::new();
+        self.turn.send_replace(Some(cancel.clone()));
+        let outcome = self.agent_loop.run(session, text, cancel).await;
+        self.turn.send_replace(None);
+        if let Ok(outcome) = &outcome
+            && self.console.arguments().quiet
+        {
+            self.console.say(&transcript::final_text(&outcome.text));
+        }
+        let (status, message) = verdict(&outcome);
+        if let Some(message) = message {
+            self.explain(status, &message);
+        }
+        status
+    }
+
+    /// A failure ends a one-shot; in a conversation it is the end of a turn.
+    fn explain(&self, status: u8, message: &str) {
+        match status {
+            FAILED | MISUSED if self.console.arguments().is_one_shot() => {
+                self.console.error(message);
+            }
+            FAILED => self.console.warn(&format!("the turn failed: {message}")),
+            MISUSED => self.console.warn(&format!("refused: {message}")),
+            _ => self.console.notice(message),
+        }
+    }
+}
+
+/// What it hears.
+impl Cli {
+    fn subscribe(self: &Rc<Self>, ctx: &Context) -> Result<(), BoxError> {
+        let cli = self.clone();
+        ctx.on(move |_, it: &SessionEvent| cli.show(it))?;
+        let cli = self.clone();
+        ctx.on(move |_, it: &AssistantDelta| cli.show_piece(it))?;
+        let cli = self.clone();
+        ctx.answer::<ApprovalRequest>(async move |_, call| Ok(cli.decide(&call).await))?;
+        let cli = self.clone();
+        ctx.on(move |_, it: &Signal| cli.stop(*it))?;
+        Ok(())
+    }
+
+    fn show(&self, SessionEvent { session, event }: &SessionEvent) {
+        let (id, kind) = (session.id(), event.body.kind());
+        tracing::debug!(session = id, seq = event.seq, kind, "logged");
+        if self.shows(session) {
+            let text = self.transcript.borrow_mut().event(&event.body);
+            self.console.say(&text);
+        }
+    }
+
+    fn show_piece(&self, AssistantDelta { session, delta }: &AssistantDelta) {
+        match delta {
+            Delta::Text(piece) if self.shows(session) => {
+                let text = self.transcript.borrow_mut().delta(piece);
+                self.console.say(&text);
+            }
+            _ => {}
+        }
+    }
+
+    fn shows(&self, session: &Session) -> bool {
+        !self.console.arguments().quiet && self.is_ours(session)
+    }
+
+    fn is_ours(&self, session: &Session) -> bool {
+        self.session.borrow().as_ref().is_some_and(|it| it.id() == session.id())
+    }
+
+    /// Asks about a call of this conversation; for others somebody else may answer.
+    async fn decide(&self, call: &Call) -> Option<Answer> {
+        if !call.session.as_ref().is_some_and(|it| self.is_ours(it)) {
+            return None;
+        }
+        let question = question(&call.name, &call.arguments);
+        let answered = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => return Some(Answer::No),
+            answered = self.console.answer(&question, self.patience) => answered,
+        };
+        let is_script = !self.console.is_terminal() && !self.console.arguments().is_one_shot();
+        let who = if is_script { Who::Script } else { Who::Asked };
+        let verdict = judge(answered, who, self.patience);
+        if let Some(why) = verdict.why {
+            self.console.notice(&format!("refused: {why}"));
+        }
+        if let Some(line) = verdict.next_turn {
+            self.console.put_back(line);
+        }
+        Some(verdict.answer)
+    }
+}
+
+/// What ends it.
+impl Cli {
+    fn stop(&self, signal: Signal) {
+        self.is_leaving.set(self.is_leaving.get() || signal == Signal::Stop);
+        let turn = self.turn.borrow().clone();
+        match (turn, signal) {
+            (Some(turn), _) if !turn.is_cancelled() => turn.cancel(),
+            (Some(_), Signal::Interrupt) => self.console.finish(INTERRUPTED),
+            (Some(_), Signal::Stop) => {}
+            (None, Signal::Stop) => self.console.finish(COMPLETED),
+            (None, Signal::Interrupt) => self.hint_or_end(),
+        }
+    }
+
+    fn hint_or_end(&self) {
+        let before = self.last_interrupt.replace(Some(Instant::now()));
+        let is_second = before.is_some_and(|it| it.elapsed() < TWICE);
+        if is_second || self.console.arguments().is_one_shot() {
+            return self.console.finish(INTERRUPTED);
+        }
+        self.console.notice("Ctrl-C once more within 2 s ends the program; so does Ctrl-D");
+    }
+
+    /// The plugin is being unloaded: a turn that runs is closed in the log first.
+    async fn leave(&self) {
+        self.is_leaving.set(true);
+        let turn = self.turn.borrow().clone();
+        turn.inspect(CancellationToken::cancel);
+        let mut turn = self.turn.subscribe();
+        drop(timeout(LAST_WORDS, turn.wait_for(Option::is_none)).await);
+    }
+}
+
+fn introduction(session: &Session) -> String {
+    let id = session.id();
+    format!("session {id} (continue later: nano-cordis --resume {id})")
+}

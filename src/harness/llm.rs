@@ -1,1 +1,185 @@
-//! (to be written)
+//! The model service: what is asked, what comes back, what can go wrong.
+//!
+//! A definition. `llm-openai` and `llm-fake` provide it as `llm`; `agent-loop` uses it; none of them knows another.
+//! Full-size counterpart: the llm package, whose requests and replies belong to no provider.
+//! Watch for: nothing is asked that is not in the log, and [`Request::hash`] lets anyone with the log check it.
+
+use std::{collections::HashSet, rc::Rc};
+
+use ring::digest::{SHA256, digest};
+use serde::Serialize;
+use serde_json::Value;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cordis::{LocalBoxFuture, Service},
+    harness::session::message::{AssistantMessage, Header, Message, ToolCallRequest},
+};
+
+/// A model that can be asked.
+// Omitted: the full-size service routes each request to one of several providers and describes their models.
+pub trait Llm {
+    /// The model that a request names unless a plugin changes it.
+    fn model(&self) -> String;
+
+    /// Asks once. `on_delta` gets pieces of the answer as they come, from a provider that streams; the reply is always
+    /// whole. Pulling `cancel` ends it at once with [`LlmError::Cancelled`], and so does dropping the future.
+    fn chat(
+        &self,
+        request: Rc<Request>,
+        on_delta: Rc<dyn Fn(Delta)>,
+        cancel: CancellationToken,
+    ) -> LocalBoxFuture<'static, Result<Reply, LlmError>>;
+}
+
+impl Service for dyn Llm {
+    const NAME: &str = "llm";
+}
+
+/// One request: exactly the newest header of the log and the messages derived from it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Request {
+    /// Model, system prompt and tools.
+    pub header: Header,
+    /// The conversation so far. The system prompt is not among them.
+    pub messages: Vec<Message>,
+}
+
+impl Request {
+    /// SHA-256, in hexadecimal, of this request as compact JSON: `{"header":…,"messages":[…]}`, each as the log has it.
+    pub fn hash(&self) -> String {
+        let json = serde_json::to_vec(self).expect("a request is plain JSON");
+        digest(&SHA256, &json)
+            .as_ref()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<Vec<_>>()
+            .concat()
+    }
+
+    /// Gives each call an id of its own: a good one stays, one that is missing or was used before is replaced.
+    /// A result finds its call by this id alone, here and at the provider.
+    pub fn settle_ids(&self, calls: &mut [ToolCallRequest]) {
+        let mut used: HashSet<String> = self.calls().map(|it| it.id.clone()).collect();
+        let offered: HashSet<String> = calls.iter().map(|it| it.id.clone()).collect();
+        for call in calls {
+            if call.id.is_empty() || used.contains(&call.id) {
+                let mut fresh = (used.len() + 1..).map(|number| format!("call_{number}"));
+                call.id = fresh
+                    .find(|id| !used.contains(id) && !offered.contains(id))
+                    .expect("numbers do not end");
+            }
+            used.insert(call.id.clone());
+        }
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &ToolCallRequest> {
+        self.messages.iter().flat_map(|message| match message {
+            Message::Assistant(it) => it.tool_calls.as_slice(),
+            _ => &[],
+        })
+    }
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The message, fit for the log. Every call in it has an id of its own.
+    pub message: AssistantMessage,
+    /// Why the model stopped, in the provider's word.
+    pub finish_reason: Option<String>,
+    /// What it cost in tokens, in the provider's own form.
+    pub usage: Option<Value>,
+}
+
+/// A piece of an answer that is still being made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// Text of the answer.
+    Text(String),
+    /// Text of the thinking before it.
+    Reasoning(String),
+}
+
+/// Why there is no reply. Each message is one line and names what the user can change; none holds a key.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LlmError {
+    /// The token was pulled.
+    #[error("cancelled")]
+    Cancelled,
+    /// The key is read for each request; this time the named variable was not there.
+    #[error("the environment variable {0} is not set (`apiKeyEnv` names it)")]
+    MissingKey(String),
+    /// Something on this side makes every request impossible: a damaged key, a proxy, certificates.
+    #[error("{0}")]
+    Setup(String),
+    /// The server refused, with an HTTP status or with an error in place of a reply.
+    #[error("{message}")]
+    Status {
+        /// Of HTTP, or the one that the error itself states.
+        status: u16,
+        /// Who said what.
+        message: String,
+    },
+    /// No money or no allowance left: asking again does not help.
+    #[error("{message}")]
+    Quota {
+        /// Of HTTP, as above.
+        status: u16,
+        /// Who said what.
+        message: String,
+    },
+    /// The conversation is longer than the model can read.
+    #[error("{message}")]
+    ContextLength {
+        /// Of HTTP, as above.
+        status: u16,
+        /// Who said what.
+        message: String,
+    },
+    /// The server was not reached, or the connection broke.
+    #[error("{0}")]
+    Transport(String),
+    /// Nothing came for too long; the message names the limit and its setting.
+    #[error("{0}")]
+    Timeout(String),
+    /// An answer came and is no reply; the message says how it begins.
+    #[error("{0}")]
+    BadReply(String),
+    /// The model said nothing and called nothing.
+    #[error("empty reply: neither text nor a tool call")]
+    Empty,
+    /// The script of the fake model says so.
+    #[error("{0}")]
+    Scripted(String),
+}
+
+impl LlmError {
+    /// What kind of failure, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::MissingKey(_) => "missing-key",
+            Self::Setup(_) => "setup",
+            Self::Status { .. } => "status",
+            Self::Quota { .. } => "quota",
+            Self::ContextLength { .. } => "context-length",
+            Self::Transport(_) => "transport",
+            Self::Timeout(_) => "timeout",
+            Self::BadReply(_) => "bad-reply",
+            Self::Empty => "empty-reply",
+            Self::Scripted(_) => "scripted",
+        }
+    }
+
+    /// The HTTP status, where there was one.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Status { status, .. }
+            | Self::Quota { status, .. }
+            | Self::ContextLength { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+}

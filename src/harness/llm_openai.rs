@@ -1,1 +1,190 @@
-//! (to be written)
+//! The model behind an OpenAI-compatible address: chat completions over HTTP.
+//!
+//! Needs `env`. Provides `llm`. Listens to `shell/env`.
+//! Full-size counterpart: the llm-deepseek package.
+//! Watch for: the request goes out as it is in the log, but for the few changes in `wire.rs`; the key goes nowhere but
+//! into one header, and every word of a server that reaches an error goes through `answer.rs`.
+
+use std::{num::NonZeroU32, rc::Rc};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cordis::{BoxError, Context, LocalBoxFuture, Svc},
+    harness::{
+        env::Env,
+        llm::{Delta, Llm, LlmError, Reply, Request},
+        shell::ShellEnv,
+    },
+};
+
+mod answer;
+mod client;
+mod endpoint;
+mod http;
+mod key;
+mod mend;
+mod proxy;
+mod wire;
+
+use self::{endpoint::Endpoint, http::Http, key::Key, key::VariableName};
+
+/// Which model, where, and how its server wants to be talked to.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    /// Address of the service, such as `https://api.deepseek.com/v1`; `/chat/completions` is appended to it.
+    #[schemars(with = "String")]
+    base_url: Endpoint,
+    /// The model that is asked.
+    model: String,
+    /// Name of the environment variable that holds the key; the key itself never goes in a file. Absent: no key is sent.
+    #[schemars(with = "Option<String>")]
+    api_key_env: Option<VariableName>,
+    /// What is sent as the text of a message that only calls tools: `""`, or with `"null"` (in quotes) a null.
+    #[serde(default)]
+    empty_content: EmptyContent,
+    /// Whether the model gets its own reasoning back.
+    #[serde(default)]
+    reasoning: Reasoning,
+    /// Most tokens of one reply. Absent: as the service likes.
+    max_tokens: Option<NonZeroU32>,
+    /// What the service calls that limit; newer models of OpenAI say `max_completion_tokens`.
+    #[serde(default = "max_tokens_field")]
+    max_tokens_field: String,
+    /// Further fields of every request, such as `temperature`.
+    #[serde(default)]
+    #[schemars(with = "Map<String, Value>")]
+    body: Extra,
+    /// Limit for making a connection.
+    #[serde(default = "connect_timeout_ms")]
+    #[schemars(range(min = 1))]
+    connect_timeout_ms: u64,
+    /// Limit for the wait until an answer begins.
+    #[serde(default = "first_byte_timeout_ms")]
+    #[schemars(range(min = 1))]
+    first_byte_timeout_ms: u64,
+    /// Limit for the wait within an answer; any byte ends the wait.
+    #[serde(default = "silence_timeout_ms")]
+    #[schemars(range(min = 1))]
+    silence_timeout_ms: u64,
+}
+
+/// Mounts the adapter.
+// Omitted: the full-size adapter asks the provider for its models and their limits.
+pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
+    let config = Rc::new(config);
+    if let Some(variable) = config.api_key_env.clone() {
+        // A command could print the key, whatever its variable is called.
+        ctx.intercept::<ShellEnv>(async move |_, _, next| {
+            let mut vars = next.run().await?;
+            vars.remove(variable.as_ref());
+            Ok(vars)
+        })?;
+    }
+    let http = Http::new(config.clone(), env.shared());
+    let adapter = Adapter { config, env: env.shared(), http };
+    ctx.provide::<dyn Llm>(Rc::new(OpenAi(Rc::new(adapter))))?;
+    Ok(())
+}
+
+struct OpenAi(Rc<Adapter>);
+
+impl Llm for OpenAi {
+    fn model(&self) -> String {
+        self.0.config.model.clone()
+    }
+
+    fn chat(
+        &self,
+        request: Rc<Request>,
+        _on_delta: Rc<dyn Fn(Delta)>,
+        cancel: CancellationToken,
+    ) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
+        let adapter = self.0.clone();
+        // Whatever the request is waiting for, dropping it closes its connection.
+        Box::pin(async move {
+            let asking = adapter.ask(&request);
+            cancel.run_until_cancelled(asking).await.unwrap_or(Err(LlmError::Cancelled))
+        })
+    }
+}
+
+struct Adapter {
+    config: Rc<Config>,
+    env: Rc<Env>,
+    http: Http,
+}
+
+impl Adapter {
+    async fn ask(&self, request: &Request) -> Result<Reply, LlmError> {
+        let key =
+            self.config.api_key_env.as_ref().map(|it| Key::read(it, &self.env)).transpose()?;
+        let body = wire::body(request, &self.config);
+        let response = self.http.send(body, key.as_ref()).await?;
+        let answer = self.http.read(response, key).await?;
+        if answer.status.is_success() {
+            wire::reply(&answer, request)
+        } else {
+            Err(answer.refusal())
+        }
+    }
+}
+
+/// What stands for "no text".
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+enum EmptyContent {
+    #[default]
+    #[serde(rename = "")]
+    Empty,
+    #[serde(rename = "null")]
+    Null,
+}
+
+/// What becomes of the reasoning in earlier replies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Reasoning {
+    /// Sent where a reply had it.
+    #[default]
+    Auto,
+    /// Sent with every reply that called tools, empty where it had none: for a history that another model began.
+    Send,
+    /// Never sent: for a service that refuses the field.
+    Drop,
+}
+
+/// Fields that the user adds. What the adapter makes itself is not theirs: the log would not have it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+struct Extra(Map<String, Value>);
+
+impl TryFrom<Map<String, Value>> for Extra {
+    type Error = String;
+
+    fn try_from(fields: Map<String, Value>) -> Result<Self, String> {
+        match ["model", "messages", "tools", "stream"].iter().find(|it| fields.contains_key(**it)) {
+            Some(name) => Err(format!("`body.{name}` is made by the adapter and cannot be set")),
+            None => Ok(Self(fields)),
+        }
+    }
+}
+
+fn max_tokens_field() -> String {
+    "max_tokens".into()
+}
+
+fn connect_timeout_ms() -> u64 {
+    10_000
+}
+
+fn first_byte_timeout_ms() -> u64 {
+    120_000
+}
+
+fn silence_timeout_ms() -> u64 {
+    90_000
+}

@@ -1,1 +1,244 @@
-//! (to be written)
+//! Persistence: each event of a session is a line of `<dir>/<id>.jsonl`, written before anybody hears of the event.
+//!
+//! Needs `session`, whose store it is. Provides `persistence`: load, list, repair. Raises `cordis/notice`.
+//! Full-size counterpart: the packages session-persistence and session-persistence-jsonl.
+//! Watch for: a log is judged before it is touched. What is refused keeps every byte, and its file is locked against
+//! other processes from the judgement to the last event.
+
+pub mod error;
+pub mod file;
+pub mod folder;
+pub mod read;
+pub mod repair;
+pub mod saved;
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    env,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use nix::libc;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{
+    cordis::{BoxError, Context, Notice, Service, Svc},
+    harness::{
+        persistence::{
+            error::PersistenceError, file::LogFile, folder::Folder, read::Log, saved::Saved,
+        },
+        session::{
+            Session, Sessions, Store,
+            event::{Event, EventBody},
+        },
+    },
+};
+
+/// What the entry `persistence` may say.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    /// Where the logs are kept, seen from the folder in which the program was started.
+    #[serde(default = "default_dir")]
+    dir: PathBuf,
+}
+
+fn default_dir() -> PathBuf {
+    ".nano/sessions".into()
+}
+
+/// The plugin `persistence`.
+pub async fn apply(ctx: Context, config: Config, sessions: Svc<Sessions>) -> Result<(), BoxError> {
+    // A file-size limit is to be an error of the write that meets it, not the death of the program.
+    drop(signal(SignalKind::from_raw(libc::SIGXFSZ))?);
+    let (folder, cwd) = (Folder::at(&config.dir)?, env::current_dir()?);
+    let files = RefCell::default();
+    let persistence =
+        Rc::new(Persistence { ctx: ctx.clone(), sessions: sessions.shared(), folder, cwd, files });
+    sessions.keep_in(Rc::clone(&persistence) as Rc<dyn Store>)?;
+    ctx.provide(persistence)?;
+    Ok(())
+}
+
+/// The service `persistence`: the sessions of one folder.
+pub struct Persistence {
+    ctx: Context,
+    sessions: Rc<Sessions>,
+    folder: Folder,
+    cwd: PathBuf,
+    files: RefCell<HashMap<String, LogFile>>,
+}
+
+impl Service for Persistence {
+    const NAME: &'static str = "persistence";
+}
+
+/// A session to go on with.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Its id, in full.
+    pub id: String,
+    /// Its events so far.
+    pub history: Vec<Event>,
+    /// What the user ought to know.
+    pub notes: Vec<String>,
+}
+
+/// What a repair did.
+#[derive(Debug)]
+pub struct Repaired {
+    /// The id of the session, in full.
+    pub id: String,
+    /// The events that were appended; none if the last turn was closed.
+    pub added: Vec<Event>,
+    /// What the user ought to know.
+    pub notes: Vec<String>,
+}
+
+impl Persistence {
+    /// The folder of the logs.
+    pub fn dir(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Reads a session, of which the id or the beginning of the id is given, and reserves it for this process.
+    ///
+    /// A log that stops within a turn is refused: to go on would be to guess what the model was told.
+    // Differs: the full-size project closes such a turn by itself. Here that is `repair`, and the user's decision.
+    pub fn load(&self, id: &str) -> Result<Loaded, PersistenceError> {
+        let (id, mut file, log) = self.open_log(id)?;
+        if let Some(turn) = log.trace.open_turn() {
+            let at = log.events.last().map_or_else(String::new, |it| it.body.kind().into());
+            let (path, line) = (self.folder.log(&id), log.line);
+            return Err(PersistenceError::OpenTurn { path, id, turn, at, line });
+        }
+        let mut notes: Vec<String> = file.go_on(&log)?.into_iter().collect();
+        notes.extend(self.moved(&log.events));
+        self.files.borrow_mut().insert(id.clone(), file);
+        Ok(Loaded { id, history: log.events, notes })
+    }
+
+    /// The id of the session that changed last, whatever state it is in.
+    pub fn newest(&self) -> Result<String, PersistenceError> {
+        match self.folder.ids()?.into_iter().next() {
+            Some((id, _)) => Ok(id),
+            None => Err(PersistenceError::NoSessions { dir: self.dir().into() }),
+        }
+    }
+
+    /// The saved sessions, last changed first. Reads the beginning and the end of each, never the whole.
+    pub fn list(&self) -> Result<Vec<Saved>, PersistenceError> {
+        let ids = self.folder.ids()?.into_iter();
+        Ok(ids.map(|(id, changed)| saved::look(&self.folder.log(&id), id, changed)).collect())
+    }
+
+    /// Closes a turn that a dead process left open, by appending what it owed.
+    pub fn repair(&self, id: &str) -> Result<Repaired, PersistenceError> {
+        let (id, mut file, log) = self.open_log(id)?;
+        let notes = file.go_on(&log)?.into_iter().collect();
+        let last = log.events.last();
+        let (seq, time) = last.map_or((0, 0), |it| (it.seq + 1, it.time.max(self.sessions.now())));
+        let bodies = repair::closing(&log.trace);
+        let added: Vec<_> =
+            (seq..).zip(bodies).map(|(seq, body)| Event { seq, time, body }).collect();
+        for event in &added {
+            file.append(&event.to_line())?;
+        }
+        file.sync()?;
+        Ok(Repaired { id, added, notes })
+    }
+
+    fn open_log(&self, id: &str) -> Result<(String, LogFile, Log), PersistenceError> {
+        let id = self.folder.find(id)?;
+        let file = LogFile::open(&self.folder.log(&id), &id)?;
+        let log = file.read()?;
+        Ok((id, file, log))
+    }
+
+    /// Paths in the conversation mean another place if the session began in another folder.
+    fn moved(&self, events: &[Event]) -> Option<String> {
+        let logged = events.iter().rev().find_map(|event| match &event.body {
+            EventBody::TurnStart { cwd, .. } if !cwd.is_empty() => Some(Path::new(cwd)),
+            _ => None,
+        })?;
+        let (old, new) = (logged.display(), self.cwd.display());
+        (logged != self.cwd)
+            .then(|| format!("this session ran in {old}; commands run in {new} now"))
+    }
+
+    /// The file of a session that is open already, brought up to date.
+    fn catch_up(&self, session: &Session) -> Result<LogFile, PersistenceError> {
+        let (id, path, events) = (session.id(), self.folder.log(session.id()), session.events());
+        if path.symlink_metadata().is_err() {
+            return write_all(self.create(id)?, &events);
+        }
+        let mut file = LogFile::open(&path, id)?;
+        let log = file.read()?;
+        let saved = log.events.len();
+        let known = |it: &Event| (it.seq, it.time, it.body.kind().to_string());
+        if !events.iter().take(saved).map(|it| known(it)).eq(log.events.iter().map(known)) {
+            return Err(PersistenceError::Changed { path });
+        }
+        file.go_on(&log)?;
+        write_all(file, &events[saved..])
+    }
+
+    fn put(&self, id: &str, line: &str, event: &Event) -> Result<(), PersistenceError> {
+        let mut files = self.files.borrow_mut();
+        if !files.contains_key(id) {
+            files.insert(id.into(), self.create(id)?);
+        }
+        let file = files.get_mut(id).expect("it was put there");
+        match event.body {
+            EventBody::TurnEnd { .. } => file.append_and_sync(line),
+            _ => file.append(line),
+        }
+    }
+
+    fn create(&self, id: &str) -> Result<LogFile, PersistenceError> {
+        self.folder.create()?;
+        LogFile::create(&self.folder.log(id), id)
+    }
+}
+
+impl Store for Persistence {
+    /// A session without events has no file, and one that was loaded has it already.
+    fn open(&self, session: &Session) -> Result<(), BoxError> {
+        if session.is_empty() || self.files.borrow().contains_key(session.id()) {
+            return Ok(());
+        }
+        let file = self.catch_up(session)?;
+        self.files.borrow_mut().insert(session.id().into(), file);
+        self.ctx.emit(&Notice(format!("session {} is saved again", session.id())));
+        Ok(())
+    }
+
+    // Differs: the full-size project writes every 200 ms and waits for the disk before each request. One user makes
+    // few events, and a write at once leaves no moment in which a kill loses one.
+    fn write(&self, session: &Session, line: &str, event: &Event) -> Result<(), BoxError> {
+        let id = session.id();
+        let not_kept = |source: PersistenceError| PersistenceError::NotKept {
+            id: id.into(),
+            source: source.into(),
+        };
+        Ok(self.put(id, line, event).map_err(not_kept)?)
+    }
+
+    fn close(&self, session: &Session) {
+        let kept = self.files.borrow_mut().remove(session.id());
+        if kept.is_some() && session.sealed().is_none() {
+            self.ctx.emit(&Notice(format!("session {} is no longer saved", session.id())));
+        }
+    }
+}
+
+fn write_all(mut file: LogFile, events: &[Rc<Event>]) -> Result<LogFile, PersistenceError> {
+    for event in events {
+        file.append(&event.to_line())?;
+    }
+    Ok(file)
+}

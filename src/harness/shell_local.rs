@@ -1,1 +1,217 @@
-//! (to be written)
+//! Shell, local: runs commands with the bash of this machine.
+//!
+//! Needs `env`. Provides `shell`. Raises `shell/env`.
+//! Full-size counterpart: the local bash package.
+//! Watch for: a command has ended when its bash has, not when its output has. One task lives as long as the last process
+//! of a command does, and hands out the result on the way; whatever is left when the plugin unloads is stopped then.
+
+use std::{
+    fs, io,
+    os::unix::process::ExitStatusExt,
+    path::PathBuf,
+    process::ExitStatus,
+    rc::Rc,
+    time::{Duration, SystemTime},
+};
+
+use nix::sys::signal::Signal;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::{join, select, sync::oneshot, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    capture::Prints,
+    child::{Child, Families, SOMETIMES, SOON, start, stop_all},
+};
+use crate::{
+    cordis::{BoxError, Context, LocalBoxFuture, Svc},
+    harness::{
+        env::Env,
+        shell::{Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env},
+    },
+};
+
+mod capture;
+mod child;
+
+type Answer = Result<ShellResult, ShellError>;
+
+/// How long output and children may outlive a command before they count as left behind.
+const DRAIN: Duration = Duration::from_millis(200);
+/// How long a cancelled command may take to end before its result is given without its exit code.
+const PROMPT: Duration = Duration::from_millis(20);
+/// The longest grace at unload: a program that ends waits no longer, and must not leave anyone behind.
+const LAST_GRACE: Duration = Duration::from_secs(3);
+
+/// Config of `shell-local`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Config {
+    /// Deadline of a command that asks for none, in milliseconds.
+    #[schemars(range(min = 1))]
+    timeout_ms: u64,
+    /// The longest deadline that a command can ask for.
+    #[schemars(range(min = 1))]
+    max_timeout_ms: u64,
+    /// How long a command that is stopped may take to end before it is killed.
+    grace_ms: u64,
+    /// Environment variables that commands see although their names look secret.
+    pass_env: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { timeout_ms: 120_000, max_timeout_ms: 600_000, grace_ms: 3_000, pass_env: Vec::new() }
+    }
+}
+
+/// Provides `shell`.
+pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
+    let shell = LocalShell::new(&ctx, config, env.shared())?;
+    // The first effect is the last to be undone: by then every task that waits for a command is gone.
+    let left = shell.clone();
+    ctx.effect(|| async move || left.stop().await)?;
+    ctx.provide::<dyn Shell>(Rc::new(shell))?;
+    Ok(())
+}
+
+/// The provider. Copies share everything.
+#[derive(Clone)]
+pub struct LocalShell {
+    ctx: Context,
+    config: Rc<Config>,
+    env: Rc<Env>,
+    cwd: PathBuf,
+    scratch: PathBuf,
+    families: Families,
+}
+
+impl LocalShell {
+    // The current directory is asked for once: after it was removed the system no longer knows its name, and the user
+    // is to be told it.
+    fn new(ctx: &Context, config: Config, env: Rc<Env>) -> io::Result<Self> {
+        let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+        let scratch =
+            PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
+        let (config, cwd) = (Rc::new(config), std::env::current_dir()?);
+        Ok(Self { ctx: ctx.clone(), config, env, cwd, scratch, families: Families::default() })
+    }
+
+    fn grace(&self) -> Duration {
+        Duration::from_millis(self.config.grace_ms)
+    }
+
+    /// The whole life of one command and of the children it leaves behind.
+    async fn live(
+        self,
+        spec: ShellSpec,
+        cancel: CancellationToken,
+        answer: oneshot::Sender<Answer>,
+    ) {
+        let vars = child_env(&self.ctx, &self.env, &self.config.pass_env).await;
+        let vars = if cancel.is_cancelled() { Err(ShellError::Cancelled) } else { vars };
+        let (child, stdout, stderr) = match vars.and_then(|vars| start(&spec, vars)) {
+            Ok(started) => started,
+            Err(err) => return drop(answer.send(Err(err))),
+        };
+        self.families.borrow_mut().insert(child.family);
+        let prints = Prints::new(&spec.spill_dir);
+        join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
+    }
+
+    async fn watch(
+        &self,
+        mut child: Child,
+        spec: &ShellSpec,
+        prints: &Prints,
+        cancel: CancellationToken,
+        mut answer: oneshot::Sender<Answer>,
+    ) {
+        let family = child.family;
+        let mut result = ShellResult { timeout_ms: spec.timeout_ms, ..ShellResult::default() };
+        let status = select! {
+            (status, timed_out) = self.finish(&mut child, spec) => {
+                result.timed_out = timed_out;
+                // Both, so that a child that is about to end is not called left behind.
+                let quiet = async { join!(prints.ended(), family.gone(SOON)) };
+                result.left_children = timeout(DRAIN, quiet).await.is_err();
+                status
+            }
+            () = given_up(&cancel, &mut answer) => {
+                result.cancelled = true;
+                family.signal(Signal::SIGTERM);
+                timeout(PROMPT, child.exit()).await.ok().flatten()
+            }
+        };
+        (result.stdout, result.stderr) = prints.close();
+        (result.exit_code, result.signal) = status.map_or((None, None), code_and_signal);
+        let is_stopping = result.cancelled;
+        drop(answer.send(Ok(result)));
+        if is_stopping {
+            child.end(self.grace()).await;
+        }
+        family.gone(SOMETIMES).await;
+        self.families.borrow_mut().remove(&family);
+    }
+
+    /// Waits for the end of the command, or makes one at the deadline; tells whether it did.
+    async fn finish(&self, child: &mut Child, spec: &ShellSpec) -> (Option<ExitStatus>, bool) {
+        if let Ok(status) = timeout(Duration::from_millis(spec.timeout_ms), child.exit()).await {
+            return (status, false);
+        }
+        child.family.signal(Signal::SIGTERM);
+        (child.end(self.grace()).await, true)
+    }
+
+    async fn stop(self) {
+        let left: Vec<_> = self.families.take().into_iter().collect();
+        stop_all(&left, self.grace().min(LAST_GRACE)).await;
+        fs::remove_dir_all(&self.scratch).ok();
+    }
+}
+
+impl Shell for LocalShell {
+    fn resolve(&self, request: &ShellRequest) -> Result<ShellSpec, ShellError> {
+        if request.command.contains('\0') {
+            return Err(ShellError::NulByte);
+        }
+        let asked_ms = request.timeout_ms.unwrap_or(self.config.timeout_ms);
+        let timeout_ms = asked_ms.clamp(1, self.config.max_timeout_ms);
+        let cwd = request.cwd.as_ref().map_or_else(|| self.cwd.clone(), |it| self.cwd.join(it));
+        let spill_dir = request.spill_dir.clone().unwrap_or_else(|| self.scratch.clone());
+        Ok(ShellSpec { command: request.command.clone(), cwd, timeout_ms, spill_dir })
+    }
+
+    // The task belongs to this plugin and not to the caller, who may be gone before the command is.
+    fn run(&self, spec: ShellSpec, cancel: CancellationToken) -> LocalBoxFuture<'static, Answer> {
+        let shell = self.clone();
+        Box::pin(async move {
+            let (answer, result) = oneshot::channel();
+            let ctx = shell.ctx.clone();
+            ctx.spawn("command", async move |_| shell.live(spec, cancel, answer).await)
+                .map_err(|_| ShellError::Unloaded)?;
+            result.await.unwrap_or(Err(ShellError::Unloaded))
+        })
+    }
+}
+
+async fn given_up(cancel: &CancellationToken, answer: &mut oneshot::Sender<Answer>) {
+    select! {
+        () = cancel.cancelled() => {}
+        () = answer.closed() => {}
+    }
+}
+
+/// A shell reports a signal N as 128 + N, and so do we.
+fn code_and_signal(status: ExitStatus) -> (Option<i32>, Option<String>) {
+    match status.signal() {
+        None => (status.code(), None),
+        Some(number) => {
+            let name = Signal::try_from(number)
+                .map_or_else(|_| format!("signal {number}"), |it| it.as_str().to_owned());
+            (Some(128 + number), Some(name))
+        }
+    }
+}

@@ -1,2 +1,14 @@
-//! Tests.
-#![expect(missing_docs, reason = "a test is described by its name")]
+//! The program's tests: they run the real binary, through pipes, or in a real terminal where a row is about terminals.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+mod terminal;
+
+mod arguments;
+mod conversation;
+mod interrupts;
+mod one_shot;
+mod readme;
+mod reload;
+mod resume;
+mod whole;

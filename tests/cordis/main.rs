@@ -11,6 +11,7 @@ mod hmr;
 mod lifecycle;
 mod loader;
 mod module;
+mod panics;
 mod property;
 mod service;
 mod stress;

@@ -1,2 +1,16 @@
-//! Tests.
-#![expect(missing_docs, reason = "a test is described by its name")]
+//! The agent, plugin by plugin: one module per source file.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod agent_loop;
+mod approval;
+mod llm;
+mod llm_fake;
+mod llm_openai;
+mod persistence;
+mod prompt;
+mod server;
+mod session;
+mod shell;
+mod support;
+mod tool_bash;
+mod tools;

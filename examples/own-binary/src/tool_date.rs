@@ -41,11 +41,19 @@ pub async fn apply(
     facts: Svc<Facts>,
 ) -> Result<(), BoxError> {
     facts.state("date", "you do not know the date; the tool `date` does")?;
-    tools.register(Tool::typed("date", config.description, async |arguments: Arguments, _call| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
-        let shift = Duration::from_secs(86_400 * arguments.days.unsigned_abs());
-        let then = if arguments.days < 0 { now.checked_sub(shift) } else { now.checked_add(shift) };
-        Ok(format!("{} seconds after 1970-01-01T00:00:00Z", then.ok_or("out of range")?.as_secs()))
-    }))?;
+    tools.register(Tool::typed(
+        "date",
+        config.description,
+        async |arguments: Arguments, _call| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+            let shift = Duration::from_secs(86_400 * arguments.days.unsigned_abs());
+            let then =
+                if arguments.days < 0 { now.checked_sub(shift) } else { now.checked_add(shift) };
+            Ok(format!(
+                "{} seconds after 1970-01-01T00:00:00Z",
+                then.ok_or("out of range")?.as_secs()
+            ))
+        },
+    ))?;
     Ok(())
 }

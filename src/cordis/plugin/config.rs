@@ -105,7 +105,7 @@ impl ConfigSpec {
     }
 
     pub(super) fn dynamic(plugin: &str, schema: Option<Value>) -> Result<Self, ConfigError> {
-        let schema = schema.unwrap_or(Value::Bool(true));
+        let Some(schema) = schema else { return Ok(Self::of::<Value>()) };
         jsonschema::validator_for(&schema).map_err(|err| {
             let problem = format!("the schema is no JSON Schema: {err}");
             ConfigError {

@@ -1,0 +1,297 @@
+//! Reading the list: from the text of the file to entries, with every fault at once.
+//!
+//! Full-size counterpart: the file reader of plugin-include. Watch for: serde reports no places, so a fault knows the
+//! path of what is wrong, and its line is looked up by a second reading that happens only when there is a fault.
+
+use std::{cell::RefCell, collections::HashMap, fmt};
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use serde_yaml::Deserializer as Yaml;
+
+use super::{
+    Cause, Fault,
+    places::{line_of, seek},
+};
+use crate::cordis::{module::did_you_mean, nearest};
+
+const KEYS: [&str; 5] = ["id", "name", "config", "disabled", "optional"];
+
+/// One entry as the file has it: nothing filled in, nothing replaced.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// What the entry is known by over all saves.
+    pub id: String,
+    /// The plugin: a built-in name or a path.
+    pub name: String,
+    /// With the placeholders as they are written; null if there is none.
+    pub config: Value,
+    /// Not mounted, not even loaded.
+    pub disabled: bool,
+    /// The program may run without it.
+    pub optional: bool,
+}
+
+impl Fault {
+    /// A fault at a field of an entry, or the nearest thing around it that is in the text.
+    pub(super) fn at(
+        text: &str,
+        place: usize,
+        entry: String,
+        field: &str,
+        problem: String,
+    ) -> Self {
+        let line = line_of(text, &join(&place.to_string(), field));
+        Self { entry, line, field: field.to_owned(), problem }
+    }
+}
+
+/// The entries of a file, or everything that is wrong with the list.
+pub(super) fn read(text: &str) -> Result<Vec<Entry>, Cause> {
+    let notes = RefCell::new(Vec::new());
+    let top = Node { at: "", notes: &notes };
+    let value = top.deserialize(Yaml::from_str(text)).map_err(|err| syntax(text, &err))?;
+    let values = match &value {
+        Value::Null => return Err(Cause::Empty),
+        Value::Array(values) => values,
+        other => return Err(Cause::NoList(kind(other))),
+    };
+    let mut list = List { text, values, faults: Vec::new() };
+    list.take(notes.into_inner());
+    let entries: Vec<_> = (0..values.len()).map(|place| list.entry(place)).collect();
+    list.refuse_repeated_ids(&entries);
+    if list.faults.is_empty() {
+        Ok(entries.into_iter().flatten().collect())
+    } else {
+        Err(Cause::Faults(list.faults))
+    }
+}
+
+/// One value that stands alone, as in `--set`.
+pub(super) fn value(text: &str) -> Result<Value, String> {
+    let top = Node { at: "", notes: &RefCell::default() };
+    top.deserialize(Yaml::from_str(text)).map_err(|err| err.to_string())
+}
+
+/// What kind of value this is, with its article.
+pub(super) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+/// A list that is being checked.
+struct List<'a> {
+    text: &'a str,
+    values: &'a [Value],
+    faults: Vec<Fault>,
+}
+
+impl List<'_> {
+    fn fault(&mut self, place: usize, field: &str, problem: impl Into<String>) {
+        let entry = label(place, &self.values[place]);
+        self.faults.push(Fault::at(self.text, place, entry, field, problem.into()));
+    }
+
+    /// What the reading of the tree has noted, said of the entry it is in.
+    fn take(&mut self, notes: Vec<Note>) {
+        for Note { at, twice } in notes {
+            let (place, field) = at.split_once('.').unwrap_or((&at, ""));
+            let problem = match twice {
+                true => format!("this key is there twice{}", both_lines(self.text, &at)),
+                false => "merge keys are not read; write out what it stands for".into(),
+            };
+            self.fault(place.parse().unwrap_or_default(), field, problem);
+        }
+    }
+
+    fn entry(&mut self, place: usize) -> Option<Entry> {
+        let value = &self.values[place];
+        let Value::Object(map) = value else {
+            self.fault(
+                place,
+                "",
+                format!("an entry is a mapping with `id` and `name`, this is {}", kind(value)),
+            );
+            return None;
+        };
+        for key in map.keys().filter(|it| !KEYS.contains(&it.as_str()) && !it.starts_with("x-")) {
+            let near = did_you_mean(nearest(key, KEYS.into_iter()).as_deref());
+            self.fault(place, key, format!("no such key{near}; an entry has {}", KEYS.join(", ")));
+        }
+        Some(Entry {
+            id: self.name(place, map, "id"),
+            name: self.name(place, map, "name"),
+            config: map.get("config").cloned().unwrap_or_default(),
+            disabled: self.flag(place, map, "disabled"),
+            optional: self.flag(place, map, "optional"),
+        })
+    }
+
+    fn name(&mut self, place: usize, map: &Map<String, Value>, key: &str) -> String {
+        match map.get(key) {
+            Some(Value::String(text)) if !text.trim().is_empty() => return text.clone(),
+            None | Some(Value::Null | Value::String(_)) => {
+                self.fault(place, "", format!("it has no `{key}`"))
+            }
+            Some(other) => self.fault(
+                place,
+                key,
+                format!("must be text, this is {}; put it in quotes", kind(other)),
+            ),
+        }
+        String::new()
+    }
+
+    fn flag(&mut self, place: usize, map: &Map<String, Value>, key: &str) -> bool {
+        match map.get(key) {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(other) => {
+                self.fault(
+                    place,
+                    key,
+                    format!("must be true or false, this is {} ({other})", kind(other)),
+                );
+                false
+            }
+        }
+    }
+
+    fn refuse_repeated_ids(&mut self, entries: &[Option<Entry>]) {
+        let mut first = HashMap::new();
+        for (place, entry) in entries.iter().enumerate() {
+            let Some(id) = entry.as_ref().map(|it| &it.id).filter(|it| !it.is_empty()) else {
+                continue;
+            };
+            let before = *first.entry(id).or_insert(place);
+            if before != place {
+                let line = line_of(self.text, &format!("{before}.id"));
+                let line = line.map(|it| format!(" (line {it})")).unwrap_or_default();
+                self.fault(place, "id", format!("entry {} has this id already{line}", before + 1));
+            }
+        }
+    }
+}
+
+/// How messages call an entry: by its id, or else by its place and name.
+fn label(place: usize, value: &Value) -> String {
+    match (value["id"].as_str(), value["name"].as_str()) {
+        (Some(id), _) if !id.trim().is_empty() => format!("entry `{id}`"),
+        (_, Some(name)) => format!("entry {} (`{name}`)", place + 1),
+        _ => format!("entry {}", place + 1),
+    }
+}
+
+/// An error of the YAML reader, in one line, with a word about tabs, which people do not see.
+fn syntax(text: &str, err: &serde_yaml::Error) -> Cause {
+    let line = err.location().map(|it| it.line());
+    let tab = line
+        .and_then(|it| text.lines().nth(it - 1))
+        .is_some_and(|it| it.trim_start_matches(' ').starts_with('\t'));
+    let hint = if tab { " (a tab: YAML is indented with blanks)" } else { "" };
+    Cause::Syntax(format!("{err}{hint}").replace('\n', " "))
+}
+
+fn both_lines(text: &str, at: &str) -> String {
+    match (seek(text, at, 0), seek(text, at, 1)) {
+        (Some(first), Some(second)) => format!(" (lines {first} and {second})"),
+        _ => String::new(),
+    }
+}
+
+pub(super) fn join(at: &str, key: &str) -> String {
+    match (at, key) {
+        ("", only) | (only, "") => only.to_owned(),
+        _ => format!("{at}.{key}"),
+    }
+}
+
+/// What serde would pass over in silence: a key that is there twice, or a merge key.
+struct Note {
+    at: String,
+    twice: bool,
+}
+
+/// Reads one value at a dotted path.
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    at: &'a str,
+    notes: &'a RefCell<Vec<Note>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a plain value without a tag")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom(format!("{value} is no number here")))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        loop {
+            let at = join(self.at, &values.len().to_string());
+            match list.next_element_seed(Node { at: &at, ..self })? {
+                Some(value) => values.push(value),
+                None => return Ok(Value::Array(values)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut values = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let at = join(self.at, &key);
+            let value = map.next_value_seed(Node { at: &at, ..self })?;
+            let merge = key == "<<";
+            if values.insert(key, value).is_some() || merge {
+                self.notes.borrow_mut().push(Note { at, twice: !merge });
+            }
+        }
+        values.shift_remove("<<");
+        Ok(Value::Object(values))
+    }
+}

@@ -1,0 +1,77 @@
+//! Part of `approval`: says which tools run unasked and which names guard nothing (D-33).
+//!
+//! Watch for: an empty list is an explicit "ask about nothing" and is not commented on.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use super::Guarded;
+use crate::{
+    cordis::{Applied, Context, Error, Notice, Svc},
+    harness::tools::{Tools, ToolsChanged},
+};
+
+/// Keeps an eye on the table of tools for as long as the plugin lives.
+pub(super) fn watch(ctx: &Context, guarded: &Rc<Guarded>, tools: Svc<Tools>) -> Result<(), Error> {
+    if guarded.0.is_empty() {
+        return Ok(());
+    }
+    let coverage = Rc::new(Coverage { guarded: guarded.clone(), tools, told: RefCell::default() });
+    let (on_tools, on_applied) = (coverage.clone(), coverage.clone());
+    ctx.on(move |ctx, _: &ToolsChanged| on_tools.tell_soon(ctx))?;
+    // By now every entry is at rest, so a name without a tool is no matter of order.
+    ctx.on(move |ctx, _: &Applied| on_applied.tell_idle_names(ctx))?;
+    coverage.tell_soon(ctx);
+    Ok(())
+}
+
+struct Coverage {
+    guarded: Rc<Guarded>,
+    tools: Svc<Tools>,
+    told: RefCell<BTreeSet<String>>,
+}
+
+impl Coverage {
+    /// A plugin registers its tools in one go; waiting a moment makes one line of them.
+    fn tell_soon(self: &Rc<Self>, ctx: &Context) {
+        let coverage = self.clone();
+        let tell = async move |ctx: Context| {
+            tokio::task::yield_now().await;
+            coverage.tell_open_tools(&ctx);
+        };
+        // A plugin that is being unloaded has nothing to say any more.
+        ctx.spawn("coverage", tell).ok();
+    }
+
+    fn tell_open_tools(&self, ctx: &Context) {
+        let names = self.tools.names().into_iter();
+        let open: BTreeSet<String> = names.filter(|name| !self.guarded.covers(name)).collect();
+        let told = self.told.replace(open.clone());
+        let mut families: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+        for name in open.difference(&told) {
+            families.entry(family(name)).or_default().push(name);
+        }
+        for (family, names) in families {
+            ctx.emit(&Notice(match names[..] {
+                [name] => format!("{name}: runs without asking"),
+                _ => format!("{family}: {} tools run without asking", names.len()),
+            }));
+        }
+    }
+
+    fn tell_idle_names(&self, ctx: &Context) {
+        let names = self.tools.names();
+        let idle = self.guarded.0.iter().filter(|it| !it.contains('*') && !names.contains(it));
+        for name in idle {
+            ctx.emit(&Notice(format!("approval: there is no tool named `{name}`")));
+        }
+    }
+}
+
+/// Tools of one server are told together: `mcp__x` of `mcp__x__read`.
+fn family(name: &str) -> &str {
+    name.rsplit_once("__").map_or(name, |(server, _)| server)
+}

@@ -1,0 +1,185 @@
+//! What the program was started with.
+//!
+//! Part of `cli`: the console carries it, because it belongs to the process and not to a plugin that may be restarted.
+//! Watch for: there are no sub-commands, so that any text can be a prompt.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser};
+
+/// The command line.
+#[derive(Debug, Clone, Default, Parser)]
+#[command(name = "nano-cordis", version, color = ColorChoice::Never, about = "A small AI agent in which everything is a plugin")]
+#[command(after_help = "Without PROMPT a conversation begins; lines from a pipe are its turns.\n\
+    Exit status: 0 completed, 1 the turn failed, 2 usage or configuration, 3 step or token limit, 128+N signal N.")]
+pub struct Arguments {
+    /// One turn with this text, then exit; several words are one prompt, and `-` reads it from standard input
+    #[arg(value_name = "PROMPT")]
+    words: Vec<String>,
+    /// Continue a saved session: its id, or any beginning that only it has
+    #[arg(short, long, value_name = "ID")]
+    pub resume: Option<String>,
+    /// Continue the session that changed last
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub resume_newest: bool,
+    /// List the saved sessions of this folder
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest"])]
+    pub sessions: bool,
+    /// Close a turn that a session was left in by a program that died
+    #[arg(long, value_name = "ID", conflicts_with_all = ["words", "resume", "resume_newest", "sessions"])]
+    pub repair: Option<String>,
+    /// Use another configuration than ./cordis.yml
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Set one config value of one entry for this run (--set llm.model=NAME); may be repeated
+    #[arg(long, value_name = "ID.KEY=VALUE", value_parser = override_from)]
+    pub set: Vec<Override>,
+    /// Leave an entry out of this run; may be repeated
+    #[arg(long, value_name = "ID")]
+    pub disable: Vec<String>,
+    /// Say more on stderr; twice for everything
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Only the final text on stdout, only errors on stderr
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+}
+
+/// One `--set`: `(entry id, dotted key, text of the value)`.
+pub type Override = (String, String, String);
+
+/// Where the prompt of a one-shot comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prompt {
+    /// It stands on the command line.
+    Text(String),
+    /// All of standard input.
+    Stdin,
+}
+
+/// Why there is nothing to run.
+#[derive(Debug)]
+pub enum Refused {
+    /// The user asked for a text (help, version), and this is it.
+    Asked(String),
+    /// The command line is wrong; one line says how.
+    Usage(String),
+}
+
+impl Arguments {
+    /// Reads a command line, the program's name first.
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, Refused> {
+        Self::command()
+            .try_get_matches_from(line)
+            .and_then(|matches| Self::from_arg_matches(&matches))
+            .map_err(|err| refused(&err))
+    }
+
+    /// Whether there is one thing to do, and no conversation to lead.
+    pub fn is_one_shot(&self) -> bool {
+        !self.words.is_empty() || self.sessions || self.repair.is_some()
+    }
+
+    /// The prompt, if there is one.
+    pub fn prompt(&self) -> Option<Prompt> {
+        match self.words.as_slice() {
+            [] => None,
+            [one] if one == "-" => Some(Prompt::Stdin),
+            words => Some(Prompt::Text(words.join(" "))),
+        }
+    }
+}
+
+fn override_from(text: &str) -> Result<Override, String> {
+    let (place, value) = text.split_once('=').ok_or("it has no `=`")?;
+    match place.split_once('.') {
+        Some((id, key)) if !id.is_empty() && !key.is_empty() => {
+            Ok((id.into(), key.into(), value.into()))
+        }
+        _ => Err("what stands before `=` is not ID.KEY".into()),
+    }
+}
+
+/// clap's message is several lines with an empty one between them; here it is one.
+fn refused(err: &clap::Error) -> Refused {
+    let text = err.to_string();
+    if !err.use_stderr() {
+        return Refused::Asked(text);
+    }
+    let lines: Vec<_> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|it| !it.starts_with("Usage:"))
+        .filter(|it| !it.is_empty())
+        .collect();
+    let said = lines.join("; ");
+    Refused::Usage(format!(
+        "{} (see nano-cordis --help)",
+        said.trim_start_matches("error: ").split("; For more").next().unwrap_or_default()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arguments, Prompt, Refused};
+
+    fn read(words: &[&str]) -> Result<Arguments, Refused> {
+        Arguments::read(["nano-cordis"].iter().chain(words).map(Into::into))
+    }
+
+    fn usage(words: &[&str]) -> String {
+        match read(words) {
+            Err(Refused::Usage(text)) => text,
+            other => panic!("{words:?} gave {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_of_the_command_line_is_sound() {
+        <Arguments as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn several_words_are_one_prompt() {
+        let prompt = read(&["say", "hello", "--resume", "x", "again"]).unwrap().prompt();
+
+        assert_eq!(prompt, Some(Prompt::Text("say hello again".into())));
+    }
+
+    #[test]
+    fn a_dash_alone_stands_for_standard_input_and_none_for_a_conversation() {
+        assert_eq!(read(&["-"]).unwrap().prompt(), Some(Prompt::Stdin));
+        assert_eq!(read(&[]).unwrap().prompt(), None);
+    }
+
+    #[test]
+    fn after_two_dashes_everything_is_prompt() {
+        assert_eq!(
+            read(&["--", "--resume"]).unwrap().prompt(),
+            Some(Prompt::Text("--resume".into()))
+        );
+    }
+
+    #[test]
+    fn a_value_may_hold_dots_and_equals_signs() {
+        let set = read(&["--set", "llm.body.a=b.c=d"]).unwrap().set;
+
+        assert_eq!(set, [("llm".into(), "body.a".into(), "b.c=d".into())]);
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_one_line_that_names_what_is_wrong() {
+        for (words, named) in [
+            (&["--resum", "x"][..], "--resum"),
+            (&["--resume"], "--resume"),
+            (&["--set", "llm=1"], "ID.KEY"),
+            (&["--set", "llm.model"], "no `=`"),
+            (&["-q", "-v"], "--quiet"),
+        ] {
+            let text = usage(words);
+
+            assert!(text.contains(named) && !text.contains('\n'), "{text}");
+        }
+    }
+}

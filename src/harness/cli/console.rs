@@ -1,0 +1,257 @@
+//! The console of this process: what it was started with, its input, its screen, and its end.
+//!
+//! Provided as `console` by the root context, before the loader is mounted. Whoever runs the program emits `console/signal`.
+//! Full-size counterpart: none; there the terminal belongs to the application and not to a plugin.
+//! Watch for: all of this outlives the `cli` plugin. A restarted one takes over the line that is being typed, and the
+//! prompt of the command line is handed out once.
+
+use std::cell::{Cell, RefCell};
+use std::io::ErrorKind;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::arguments::{Arguments, Prompt};
+use super::input::Input;
+pub use super::input::{Answered, Entered};
+use super::screen::Screen;
+use super::status::{COMPLETED, FAILED, LIMIT_REACHED, MISUSED, STDOUT_CLOSED};
+use crate::cordis::{Emit, Error, Report, Service, Svc, Undo};
+
+/// Why waiting for a change in the console cannot fail.
+const OUTLIVED: &str = "the sender lives as long as the console, and whoever waits borrows it";
+
+/// Service `console`.
+pub struct Console {
+    arguments: Arguments,
+    has_begun: Cell<bool>,
+    /// News is left out: the user wants none, or nobody listens any more.
+    is_quiet: Cell<bool>,
+    screen: Rc<Screen>,
+    input: Input,
+    is_open: watch::Sender<bool>,
+    /// How many plugins lead a conversation here.
+    leaders: watch::Sender<usize>,
+    /// The session that the newest of them works on.
+    session: RefCell<Option<String>>,
+    failed: Cell<u8>,
+    stop: watch::Sender<Option<u8>>,
+    end: watch::Sender<Option<u8>>,
+}
+
+impl Service for Console {
+    const NAME: &'static str = "console";
+}
+
+/// `console/signal`: somebody wants this to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-C: what is going on now, not the program.
+    Interrupt,
+    /// The program. Whoever listens ends what is open, then calls [`Console::finish`].
+    Stop,
+}
+
+impl Emit for Signal {
+    const NAME: &'static str = "console/signal";
+}
+
+impl Svc<Console> {
+    /// The caller leads the conversation from now on, as long as it runs.
+    pub fn lead(&self) -> Result<Undo, Error> {
+        let console = self.shared();
+        self.ctx().effect(|| {
+            console.leaders.send_modify(|it| *it += 1);
+            move || console.leaders.send_modify(|it| *it -= 1)
+        })
+    }
+}
+
+/// The run.
+impl Console {
+    /// The console of this process. `term` is the variable of that name: without it, or with `dumb`, lines are plain.
+    pub fn new(arguments: Arguments, term: Option<&str>) -> Self {
+        let screen = Rc::new(Screen::new(arguments.quiet));
+        Console {
+            input: Input::new(screen.clone(), term),
+            screen,
+            is_quiet: Cell::new(arguments.quiet),
+            arguments,
+            has_begun: Cell::new(false),
+            is_open: watch::Sender::new(false),
+            leaders: watch::Sender::new(0),
+            session: RefCell::default(),
+            failed: Cell::new(COMPLETED),
+            stop: watch::Sender::new(None),
+            end: watch::Sender::new(None),
+        }
+    }
+
+    /// What the program was started with.
+    pub fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    /// The whole list of plugins is mounted and found fit: conversations may begin.
+    pub fn open(&self) {
+        self.is_open.send_replace(true);
+    }
+
+    /// Resolves when [`open`](Self::open) was called. Until then a guard may still be on its way.
+    pub async fn opened(&self) {
+        let waited = self.is_open.subscribe().wait_for(|it| *it).await.map(drop);
+        waited.expect(OUTLIVED);
+    }
+
+    /// True once: a prompt and a session to resume are used by the first who asks.
+    pub fn begins(&self) -> bool {
+        !self.has_begun.replace(true)
+    }
+
+    /// Remembers the session that the conversation is in now, and gives the one before it.
+    pub fn enter(&self, session: &str) -> Option<String> {
+        self.session.replace(Some(session.into()))
+    }
+
+    /// Whether a plugin leads the conversation.
+    pub fn is_led(&self) -> bool {
+        *self.leaders.borrow() > 0
+    }
+
+    /// Resolves when [`is_led`](Self::is_led) says this.
+    pub async fn until_led(&self, is_led: bool) {
+        let waited = self.leaders.subscribe().wait_for(|it| (*it > 0) == is_led).await.map(drop);
+        waited.expect(OUTLIVED);
+    }
+
+    /// Ends the program with this status; the first one counts.
+    pub fn finish(&self, status: u8) {
+        self.end.send_if_modified(|end| end.is_none() && end.replace(status).is_none());
+    }
+
+    /// Ends the program with a message.
+    pub fn fail(&self, status: u8, text: &str) {
+        if self.end.borrow().is_none() {
+            self.error(text);
+        }
+        self.finish(status);
+    }
+
+    /// Resolves when the program has ended for all who use the console.
+    pub async fn finished(&self) -> u8 {
+        first(&self.end).await
+    }
+
+    /// Asks for an orderly stop with this status.
+    pub fn request_stop(&self, status: u8) {
+        self.stop.send_if_modified(|stop| stop.is_none() && stop.replace(status).is_none());
+    }
+
+    /// Resolves when such a stop was asked for.
+    pub async fn stop_requested(&self) -> u8 {
+        first(&self.stop).await
+    }
+
+    /// Remembers how a turn of a conversation went; a failure outweighs a limit, and a cancelled turn is neither.
+    pub fn turn_ended(&self, status: u8) {
+        match status {
+            FAILED | MISUSED => self.failed.set(FAILED),
+            LIMIT_REACHED if self.failed.get() == COMPLETED => self.failed.set(LIMIT_REACHED),
+            _ => {}
+        }
+    }
+
+    /// The status of a conversation that was left at its end: a person saw what failed, a script has to be told.
+    pub fn conversation_status(&self) -> u8 {
+        if self.input.is_terminal() { COMPLETED } else { self.failed.get() }
+    }
+}
+
+/// Output.
+impl Console {
+    /// Conversation on stdout, made harmless before. A reader that has gone ends the program in order.
+    pub fn say(&self, text: &str) {
+        let Err(err) = self.screen.say(text) else { return };
+        if err.kind() == ErrorKind::BrokenPipe {
+            self.is_quiet.set(true);
+            return self.request_stop(STDOUT_CLOSED);
+        }
+        if self.stop.borrow().is_none() {
+            self.error(&format!("cannot write to stdout: {err}"));
+        }
+        self.request_stop(FAILED);
+    }
+
+    /// News on stderr, with `[nano-cordis]` before it.
+    pub fn notice(&self, text: &str) {
+        if !self.is_quiet.get() {
+            self.screen.warn(text);
+        }
+    }
+
+    /// The same for what is said even with `--quiet`.
+    pub fn warn(&self, text: &str) {
+        self.screen.warn(text);
+    }
+
+    /// What ends the program or a turn.
+    pub fn error(&self, text: &str) {
+        self.screen.note("nano-cordis: ", text);
+    }
+
+    /// What the kernel reports: failures always, hints unless `--quiet`.
+    pub fn report(&self, report: &Report) {
+        match report.error {
+            Some(_) => self.warn(&report.to_string()),
+            None => self.notice(&report.to_string()),
+        }
+    }
+
+    /// Leaves the terminal as it was found.
+    pub fn close(&self) {
+        self.input.restore();
+    }
+}
+
+/// Input.
+impl Console {
+    /// Whether a person at a terminal answers.
+    pub fn is_terminal(&self) -> bool {
+        self.input.is_terminal()
+    }
+
+    /// The next line. If one is being typed already, whoever asked for it, it is that one.
+    pub async fn line(&self, prompt: &str) -> Entered {
+        self.input.line(prompt).await
+    }
+
+    /// Shows a question and waits for the line that answers it, in a pipe for so long. Dropping the future gives it up.
+    pub async fn answer(&self, question: &str, patience: Duration) -> Answered {
+        self.input.answer(question, patience).await
+    }
+
+    /// Puts a line back: it is the next one.
+    pub fn put_back(&self, line: String) {
+        self.input.put_back(line);
+    }
+
+    /// The prompt of a one-shot.
+    pub async fn prompt(&self) -> Option<String> {
+        match self.arguments.prompt()? {
+            Prompt::Text(text) => Some(text),
+            Prompt::Stdin => Some(self.input.everything().await),
+        }
+    }
+
+    /// Waits while nobody leads: Ctrl-C and the end of input are heard, lines are kept.
+    pub async fn unattended(&self) -> Entered {
+        self.input.unattended().await
+    }
+}
+
+async fn first(status: &watch::Sender<Option<u8>>) -> u8 {
+    let mut changes = status.subscribe();
+    let found = changes.wait_for(Option::is_some).await.map(|it| *it);
+    found.ok().flatten().expect(OUTLIVED)
+}

@@ -1,0 +1,60 @@
+//! What a run is about: a new session, a saved one, or saved sessions themselves.
+//!
+//! Part of `cli`. The command line is used once a process; after a reload a new session begins.
+
+use std::rc::Rc;
+
+use super::status::COMPLETED;
+use super::{Cli, listing};
+use crate::cordis::{BoxError, Svc};
+use crate::harness::persistence::Persistence;
+use crate::harness::session::Session;
+
+impl Cli {
+    /// The session to lead; none if the run was about something else, which is done now.
+    pub(super) fn open(&self, is_first: bool) -> Result<Option<Rc<Session>>, BoxError> {
+        let arguments = self.console.arguments();
+        if !is_first {
+            return Ok(Some(self.sessions.create()?));
+        }
+        match &arguments.repair {
+            Some(id) => return self.repair(id).map(|()| None),
+            None if arguments.sessions => return self.list().map(|()| None),
+            None => {}
+        }
+        match &arguments.resume {
+            Some(id) => self.resume(id).map(Some),
+            None if arguments.resume_newest => self.resume(&self.saved()?.newest()?).map(Some),
+            None => Ok(Some(self.sessions.create()?)),
+        }
+    }
+
+    fn resume(&self, id: &str) -> Result<Rc<Session>, BoxError> {
+        let loaded = self.saved()?.load(id)?;
+        loaded.notes.iter().for_each(|it| self.console.notice(it));
+        Ok(self.sessions.restore(&loaded.id, loaded.history)?)
+    }
+
+    fn repair(&self, id: &str) -> Result<(), BoxError> {
+        let repaired = self.saved()?.repair(id)?;
+        repaired.notes.iter().for_each(|it| self.console.notice(it));
+        self.console.say(&listing::repair(&repaired));
+        self.console.finish(COMPLETED);
+        Ok(())
+    }
+
+    fn list(&self) -> Result<(), BoxError> {
+        let saved = self.saved()?;
+        match saved.list()?.as_slice() {
+            [] => self.console.notice(&format!("no session in {}", saved.dir().display())),
+            list => self.console.say(&listing::table(list)),
+        }
+        self.console.finish(COMPLETED);
+        Ok(())
+    }
+
+    fn saved(&self) -> Result<Svc<Persistence>, BoxError> {
+        let missing = "sessions are not saved here: no entry provides `persistence`";
+        self.persistence.get().ok_or_else(|| missing.into())
+    }
+}

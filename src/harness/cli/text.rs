@@ -1,0 +1,178 @@
+//! Text of others made harmless for a terminal.
+//!
+//! Part of `cli`. What a model, a command or a server wrote may hold bytes that clear the screen, write the clipboard or
+//! turn the direction of writing round. Everything of theirs passes through here before it is shown; the log keeps it as
+//! it came.
+//! Full-size counterpart: none as one piece; each front end there cleans for itself.
+//! Watch for: every function works character by character, so text that arrives in pieces comes out as if it were whole.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Text of several lines: newlines and tabs stay, carriage returns go, every other hostile character becomes visible.
+pub(super) fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_hostile(c) && !matches!(c, '\n' | '\t')) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            '\r' => {}
+            _ if is_hostile(c) => shown.push_str(&visible(c)),
+            _ => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Text that must stay on one line, such as the name of a tool.
+pub(super) fn line(text: &str) -> String {
+    harmless(text).replace('\n', "␊").replace('\t', "␉")
+}
+
+/// A message for stderr: as [`harmless`], and no further line of it can pass for one of our own, because it is indented.
+pub(super) fn message(text: &str) -> String {
+    harmless(text.trim_end()).replace('\n', "\n  ")
+}
+
+/// The arguments of a call as one line of compact JSON, in full: what is shown is what would run.
+///
+/// Text that is no JSON object, which no tool runs, is shown as the JSON string that it is.
+pub(super) fn arguments(raw: &str) -> String {
+    let parsed = match serde_json::from_str(raw) {
+        Ok(Value::String(inner)) => serde_json::from_str(&inner).ok(),
+        parsed => parsed.ok(),
+    };
+    match parsed {
+        Some(Value::Object(map)) => json(&Value::Object(map)),
+        Some(Value::Null) => "{}".into(),
+        _ if raw.trim().is_empty() => "{}".into(),
+        _ => json(&Value::from(raw)),
+    }
+}
+
+/// Compact JSON in which hostile characters are escaped, as JSON allows for each of them.
+pub(super) fn json(value: &Value) -> String {
+    let text = value.to_string();
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hostile(c) {
+            let mut units = [0; 2];
+            shown.extend(c.encode_utf16(&mut units).iter().map(|it| format!("\\u{it:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Controls, and the invisible characters that reorder, hide or split what a person reads.
+///
+/// The joiners U+200C and U+200D stay: Persian and emoji are written with them.
+fn is_hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{feff}')
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The old controls have pictures of their own in Unicode; the rest is named by its number.
+fn visible(c: char) -> String {
+    match u32::from(c) {
+        code @ 0..0x20 => char::from_u32(0x2400 + code).map(String::from).unwrap_or_default(),
+        0x7f => "\u{2421}".into(),
+        code => format!("<U+{code:04X}>"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, proptest};
+    use serde_json::json;
+
+    use super::{arguments, harmless, is_hostile, message};
+
+    fn is_clean(text: &str) -> bool {
+        text.chars().all(|c| matches!(c, '\n' | '\t') || !is_hostile(c))
+    }
+
+    #[test]
+    fn plain_text_stays_as_it_is() {
+        let text = "two\tcells\n你好 👩‍👩‍👧 é";
+
+        assert_eq!(harmless(text), text);
+    }
+
+    #[test]
+    fn escape_sequences_of_every_form_become_visible_text() {
+        let csi_osc_c1 = "A\x1b[2J\x1b]52;c;aGk=\x07\u{9b}2JB\x7f";
+
+        assert_eq!(harmless(csi_osc_c1), "A␛[2J␛]52;c;aGk=␇<U+009B>2JB␡");
+    }
+
+    #[test]
+    fn windows_line_ends_become_plain_ones() {
+        assert_eq!(harmless("a\r\nb"), "a\nb");
+    }
+
+    #[test]
+    fn direction_marks_become_visible() {
+        assert_eq!(harmless("rm \u{202e}fr-\u{2066}"), "rm <U+202E>fr-<U+2066>");
+    }
+
+    #[test]
+    fn a_further_line_of_a_message_cannot_pass_for_one_of_ours() {
+        assert_eq!(message("bad\n[nano-cordis] applied\n"), "bad\n  [nano-cordis] applied");
+    }
+
+    #[test]
+    fn arguments_are_compact_json_and_the_last_of_two_equal_keys_counts() {
+        assert_eq!(
+            arguments("{ \"command\" : \"echo\\n1\", \"command\":\"x\" }"),
+            r#"{"command":"x"}"#
+        );
+    }
+
+    #[test]
+    fn absent_and_doubly_encoded_arguments_are_shown_as_they_will_be_read() {
+        assert_eq!([arguments(""), arguments(" \n"), arguments("null")], ["{}", "{}", "{}"]);
+        assert_eq!(arguments(r#""{\"command\":\"b\"}""#), r#"{"command":"b"}"#);
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_shown_as_the_text_that_came() {
+        assert_eq!(arguments("{\"command\": \"x"), r#""{\"command\": \"x""#);
+        assert_eq!(arguments("[1]"), r#""[1]""#);
+    }
+
+    #[test]
+    fn controls_and_direction_marks_in_arguments_are_escaped() {
+        let raw = json!({ "command": "a\u{9b}\u{7f}\u{202e}\u{e0041}\x1b\n" }).to_string();
+
+        assert_eq!(arguments(&raw), r#"{"command":"a\u009b\u007f\u202e\udb40\udc41\u001b\n"}"#);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_hostile_is_ever_left(text in any::<String>()) {
+            assert!(is_clean(&harmless(&text)));
+            assert!(is_clean(&message(&text)));
+            assert!(is_clean(&arguments(&text)));
+        }
+
+        #[test]
+        fn pieces_come_out_as_the_whole(one in any::<String>(), two in any::<String>()) {
+            let whole = format!("{one}{two}");
+
+            assert_eq!(harmless(&whole), format!("{}{}", harmless(&one), harmless(&two)));
+        }
+
+        #[test]
+        fn escaped_arguments_mean_what_they_meant(text in any::<String>()) {
+            let value = json!({ "command": text });
+
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&arguments(&value.to_string())).unwrap(), value);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The environment of this process, as a service.
+//!
+//! Provides `env` on the root context, before the loader is mounted; nothing else reads the process environment.
+//! Full-size counterpart: the `ctx.env` of a host application.
+//! Watch for: it is read once. A test gives its own with [`Env::fixed`] and never touches the process.
+
+use std::{collections::BTreeMap, ffi::OsString};
+
+use crate::cordis::Service;
+
+/// Environment variables: of this process, or made up.
+#[derive(Clone, Default)]
+pub struct Env(BTreeMap<OsString, OsString>);
+
+impl Service for Env {
+    const NAME: &str = "env";
+}
+
+impl Env {
+    /// What this process was started with.
+    pub fn process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// Exactly these variables.
+    pub fn fixed<K: Into<OsString>, V: Into<OsString>>(
+        vars: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        Self(vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+
+    /// One variable. Bytes that are not UTF-8 come as U+FFFD: a damaged value is not the same as none.
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.0.get(&OsString::from(name)).map(|it| it.to_string_lossy().into_owned())
+    }
+
+    /// All variables, sorted by name: what a child process may be given.
+    pub fn all(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    #[test]
+    fn a_variable_is_there_or_not_and_a_damaged_one_is_there() {
+        let damaged = OsString::from_vec(vec![b'a', 0xff]);
+        let env = Env::fixed([("B", "1".into()), ("A", damaged), ("EMPTY", "".into())]);
+
+        assert_eq!(env.get("B").as_deref(), Some("1"));
+        assert_eq!(env.get("A").as_deref(), Some("a\u{fffd}"));
+        assert_eq!(env.get("EMPTY").as_deref(), Some(""));
+        assert_eq!(env.get("C"), None);
+        assert_eq!(env.all().map(|(name, _)| name).collect::<Vec<_>>(), ["A", "B", "EMPTY"]);
+    }
+
+    #[test]
+    fn the_process_gives_its_variables() {
+        assert_eq!(
+            Env::process().get("CARGO_MANIFEST_DIR").as_deref(),
+            Some(env!("CARGO_MANIFEST_DIR"))
+        );
+    }
+}

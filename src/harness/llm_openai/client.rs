@@ -1,0 +1,62 @@
+//! The HTTP client: which proxy, which certificates, and what it must not do on its own.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::{Client, Proxy, Url, redirect::Policy};
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+
+use super::{Config, proxy};
+use crate::harness::{env::Env, llm::LlmError};
+
+/// The client for one endpoint, and the proxy that it goes through.
+///
+/// It follows no redirect: a key and a conversation went along. It asks once: who asks again is decided elsewhere.
+// Differs: a full client keeps connections. One that the server closed while the user was thinking fails the next
+// request, so each request has its own.
+pub(super) fn build(config: &Config, env: &Env) -> Result<(Client, Option<Url>), LlmError> {
+    let mut builder = Client::builder()
+        .user_agent(concat!("nano-cordis/", env!("CARGO_PKG_VERSION")))
+        .tls_backend_preconfigured(tls(config, env)?)
+        .connect_timeout(Duration::from_millis(config.connect_timeout_ms))
+        .pool_max_idle_per_host(0)
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy();
+    let proxy = proxy::choose(&config.base_url, env)?;
+    if let Some(url) = &proxy {
+        builder = builder.proxy(Proxy::all(url.clone()).map_err(|err| unusable(&err))?);
+    }
+    Ok((builder.build().map_err(|err| unusable(&err))?, proxy))
+}
+
+fn unusable(err: &reqwest::Error) -> LlmError {
+    LlmError::Setup(format!("cannot make an HTTP client: {err}"))
+}
+
+/// The well-known authorities, and those in the file that `SSL_CERT_FILE` names: a company's own, for instance.
+fn tls(config: &Config, env: &Env) -> Result<ClientConfig, LlmError> {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let file = env.get("SSL_CERT_FILE").filter(|it| !it.is_empty());
+    if let Some(file) = file.filter(|_| config.base_url.url().scheme() == "https") {
+        let found: Result<Vec<_>, _> =
+            CertificateDer::pem_file_iter(&file).and_then(Iterator::collect);
+        let problem = match found.map(|it| roots.add_parsable_certificates(it).0) {
+            Ok(0) => Some("no certificate is in it".to_owned()),
+            Ok(_) => None,
+            Err(err) => Some(err.to_string()),
+        };
+        if let Some(problem) = problem {
+            let message = format!("cannot use {file}, which SSL_CERT_FILE names: {problem}");
+            return Err(LlmError::Setup(message));
+        }
+    }
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring knows TLS 1.2 and 1.3");
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}

@@ -1,0 +1,179 @@
+//! One log on disk: open, locked, and only ever longer by whole lines.
+//!
+//! Watch for: an event is one `write`, line end included. If that fails the file gets its old length back.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions, TryLockError},
+    io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use nix::libc;
+
+use super::{
+    error::PersistenceError,
+    read::{self, Fault, Log, Tail},
+};
+
+/// The log of one session.
+// Invariant: the lock is that of the open file. The system drops it with the process, however that ends, and children
+// do not inherit it.
+#[derive(Debug)]
+pub struct LogFile {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    lacks_line_end: bool,
+}
+
+impl LogFile {
+    /// A new log; there must be none of that name.
+    pub fn create(path: &Path, id: &str) -> Result<Self, PersistenceError> {
+        Self::with(OpenOptions::new().create_new(true), "make", path, id)
+    }
+
+    /// A log that is there.
+    pub fn open(path: &Path, id: &str) -> Result<Self, PersistenceError> {
+        let there = path.symlink_metadata().map_err(PersistenceError::io("open", path))?;
+        if !there.is_file() {
+            return Err(PersistenceError::NotAFile { path: path.into() });
+        }
+        Self::with(&mut OpenOptions::new(), "open", path, id)
+    }
+
+    fn with(
+        options: &mut OpenOptions,
+        action: &'static str,
+        path: &Path,
+        id: &str,
+    ) -> Result<Self, PersistenceError> {
+        let options = options.read(true).append(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        let file = options.open(path).map_err(PersistenceError::io(action, path))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(PersistenceError::Locked { id: id.into() }),
+            Err(TryLockError::Error(err)) if err.kind() != ErrorKind::Unsupported => {
+                Err(PersistenceError::io("lock", path)(err))
+            }
+            _ => Ok(Self { path: path.into(), file, length: 0, lacks_line_end: false }),
+        }
+    }
+
+    /// Reads and judges it; nothing is changed.
+    pub fn read(&self) -> Result<Log, PersistenceError> {
+        let mut file = &self.file;
+        let start = file.seek(SeekFrom::Start(0)).map_err(Fault::Io);
+        start.and_then(|_| read::read(BufReader::with_capacity(1 << 16, file))).map_err(|fault| {
+            match fault {
+                Fault::Line(line, problem) => {
+                    PersistenceError::Damaged { path: self.path.clone(), line, problem }
+                }
+                Fault::Io(source) => PersistenceError::io("read", &self.path)(source),
+            }
+        })
+    }
+
+    /// Makes the file ready for more events. What was torn is put aside first; the answer says so.
+    pub fn go_on(&mut self, log: &Log) -> Result<Option<String>, PersistenceError> {
+        let private = self.file.set_permissions(Permissions::from_mode(0o600));
+        private.map_err(PersistenceError::io("protect", &self.path))?;
+        self.length = log.whole;
+        self.lacks_line_end = log.tail == Tail::NoLineEnd;
+        if log.tail != Tail::Torn {
+            return Ok(None);
+        }
+        let torn = self.torn().map_err(PersistenceError::io("read", &self.path))?;
+        let aside = put_aside(&self.path, &torn)?;
+        self.file.set_len(self.length).map_err(PersistenceError::io("cut", &self.path))?;
+        let (count, place, aside) = (torn.len(), self.path.display(), aside.display());
+        Ok(Some(format!(
+            "{place} ended with a write that was cut short; its {count} bytes are now in {aside}"
+        )))
+    }
+
+    /// Adds a line. On failure the file is as before.
+    pub fn append(&mut self, line: &str) -> Result<(), PersistenceError> {
+        self.check_unchanged()?;
+        let start = if self.lacks_line_end { "\n" } else { "" };
+        let text = format!("{start}{line}\n");
+        match write_at_once(&self.file, text.as_bytes()) {
+            Ok(()) => {
+                self.length += text.len() as u64;
+                self.lacks_line_end = false;
+                Ok(())
+            }
+            Err(source) => Err(self.cut_to(self.length, source)),
+        }
+    }
+
+    /// Adds a line and waits until it is on the disk. On failure the file is as before.
+    // The one thread waits here, once a turn: when a turn is said to be over, no power cut undoes it.
+    pub fn append_and_sync(&mut self, line: &str) -> Result<(), PersistenceError> {
+        let before = self.length;
+        self.append(line)?;
+        self.file.sync_data().map_err(|source| {
+            self.length = before;
+            self.cut_to(before, source)
+        })
+    }
+
+    /// Waits until all of it is on the disk.
+    pub fn sync(&self) -> Result<(), PersistenceError> {
+        self.file.sync_data().map_err(PersistenceError::io("write", &self.path))
+    }
+
+    fn cut_to(&self, length: u64, source: io::Error) -> PersistenceError {
+        // If even this fails, the half line is a torn write for the next reader.
+        drop(self.file.set_len(length));
+        PersistenceError::io("write", &self.path)(source)
+    }
+
+    /// Two writers would number their events alike, so whoever else wrote here ends this one.
+    fn check_unchanged(&self) -> Result<(), PersistenceError> {
+        let ours = self.file.metadata().map_err(PersistenceError::io("read", &self.path))?;
+        match fs::symlink_metadata(&self.path) {
+            Ok(there)
+                if (there.dev(), there.ino(), there.len())
+                    == (ours.dev(), ours.ino(), self.length) =>
+            {
+                Ok(())
+            }
+            _ => Err(PersistenceError::Changed { path: self.path.clone() }),
+        }
+    }
+
+    fn torn(&self) -> io::Result<Vec<u8>> {
+        let (mut file, mut bytes) = (&self.file, Vec::new());
+        file.seek(SeekFrom::Start(self.length))?;
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// One write, so that a reader sees all of the line or nothing of it. A short one is a failure, not to be continued.
+fn write_at_once(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    loop {
+        match file.write(bytes) {
+            Ok(written) if written == bytes.len() => return Ok(()),
+            Ok(_) => {
+                return Err(io::Error::new(ErrorKind::StorageFull, "only a part could be written"));
+            }
+            Err(err) if err.kind() == ErrorKind::Interrupted => {}
+            Err(err) => return Err(err),
+        }
+    }
+}
+
+/// Keeps the bytes in `<id>.jsonl.torn`, or beside it if there is one already.
+fn put_aside(log: &Path, bytes: &[u8]) -> Result<PathBuf, PersistenceError> {
+    let names = (1..).map(|n| if n == 1 { "jsonl.torn".into() } else { format!("jsonl.torn.{n}") });
+    for aside in names.map(|name| log.with_extension(name)) {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);
+        match file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())) {
+            Ok(()) => return Ok(aside),
+            Err(err) if err.kind() == ErrorKind::AlreadyExists => {}
+            Err(err) => return Err(PersistenceError::io("write", aside)(err)),
+        }
+    }
+    unreachable!("there are always more numbers")
+}

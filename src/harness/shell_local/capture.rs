@@ -1,0 +1,183 @@
+//! What a command prints, kept within bounds: a head, a tail, and a file for the middle.
+//!
+//! Full-size counterpart: the output capture of the local shell, which keeps a tail only.
+//! Watch for: nothing is decoded before the end, because a chunk may end inside a character.
+
+use std::{
+    borrow::Cow,
+    cell::RefCell,
+    collections::VecDeque,
+    fs::{DirBuilder, File, OpenOptions},
+    io::{self, ErrorKind, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    join,
+    process::{ChildStderr, ChildStdout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::shell::Output;
+
+const HEAD: usize = 20_000;
+const TAIL: usize = 10_000;
+const SPILL: usize = 64 << 20;
+const CHUNK: usize = 64 << 10;
+
+/// Both streams of a command.
+pub(super) struct Prints {
+    stdout: RefCell<Capture>,
+    stderr: RefCell<Capture>,
+    ended: CancellationToken,
+}
+
+impl Prints {
+    pub(super) fn new(spill_dir: &Path) -> Self {
+        let stream = || RefCell::new(Capture::new(spill_dir));
+        Self { stdout: stream(), stderr: stream(), ended: CancellationToken::new() }
+    }
+
+    /// Reads both pipes to their ends, also after `close`: a child that lives on must not block on a full pipe, nor die
+    /// of a broken one.
+    pub(super) async fn read(&self, stdout: ChildStdout, stderr: ChildStderr) {
+        join!(pump(stdout, &self.stdout), pump(stderr, &self.stderr));
+        self.ended.cancel();
+    }
+
+    /// Resolves when nobody can print any more.
+    pub(super) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// What was printed until now. What comes later is read and dropped.
+    pub(super) fn close(&self) -> (Output, Output) {
+        (self.stdout.borrow_mut().close(), self.stderr.borrow_mut().close())
+    }
+}
+
+/// One stream while it is read. Its memory does not grow with what the command prints.
+struct Capture {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: usize,
+    spill: Spill,
+    is_open: bool,
+}
+
+/// The file that holds a stream from its first byte. It is not made before the bounds are passed.
+enum Spill {
+    Unused(PathBuf),
+    Open { file: File, path: PathBuf, room: usize },
+    Failed,
+}
+
+async fn pump(mut pipe: impl AsyncRead + Unpin, capture: &RefCell<Capture>) {
+    let mut chunk = vec![0; CHUNK];
+    while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+        capture.borrow_mut().push(&chunk[..count]);
+    }
+}
+
+impl Capture {
+    fn new(spill_dir: &Path) -> Self {
+        let spill = Spill::Unused(spill_dir.to_path_buf());
+        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill, is_open: true }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        if !self.is_open {
+            return;
+        }
+        self.total += bytes.len();
+        if self.total > HEAD + TAIL {
+            self.spill(bytes);
+        }
+        let (first, rest) = bytes.split_at(bytes.len().min(HEAD - self.head.len()));
+        self.head.extend_from_slice(first);
+        self.tail.extend(&rest[rest.len().saturating_sub(TAIL)..]);
+        self.tail.drain(..self.tail.len().saturating_sub(TAIL));
+    }
+
+    fn close(&mut self) -> Output {
+        self.is_open = false;
+        let tail = self.tail.make_contiguous();
+        if self.total <= HEAD + TAIL {
+            self.head.extend_from_slice(tail);
+            let (text, replaced) = decode(&self.head);
+            return Output { text, replaced, ..Output::default() };
+        }
+        let (head, tail) = (without_cut_end(&self.head), without_cut_start(tail));
+        let left_out = self.total - head.len() - tail.len();
+        let ((head, bad_head), (tail, bad_tail)) = (decode(head), decode(tail));
+        let file = match std::mem::replace(&mut self.spill, Spill::Failed) {
+            Spill::Open { path, .. } => Some(path),
+            Spill::Unused(_) | Spill::Failed => None,
+        };
+        let place = file
+            .as_ref()
+            .map(|it| format!(", first 64 MiB in {}", it.display()))
+            .unwrap_or_default();
+        let text = format!("{head}\n… {left_out} bytes left out{place} …\n{tail}");
+        Output { text, left_out: left_out as u64, file, replaced: bad_head || bad_tail }
+    }
+
+    /// Writes what is new. The first time head and tail are all that was read before, so the file begins with them.
+    // These writes go to the page cache and are bounded in all, so they are not worth a thread.
+    fn spill(&mut self, bytes: &[u8]) {
+        if let Spill::Unused(dir) = &self.spill {
+            let before = [&self.head, &*self.tail.make_contiguous()].concat();
+            self.spill = Spill::create(dir).map_or(Spill::Failed, |it| it.write(&before));
+        }
+        self.spill = std::mem::replace(&mut self.spill, Spill::Failed).write(bytes);
+    }
+}
+
+impl Spill {
+    fn create(dir: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let mut number = 1;
+        loop {
+            let path = dir.join(format!("output-{number}.txt"));
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+                Err(err) if err.kind() == ErrorKind::AlreadyExists => number += 1,
+                file => return Ok(Self::Open { file: file?, path, room: SPILL }),
+            }
+        }
+    }
+
+    fn write(self, bytes: &[u8]) -> Self {
+        let Self::Open { mut file, path, room } = self else { return self };
+        let fits = &bytes[..bytes.len().min(room)];
+        match file.write_all(fits) {
+            Ok(()) => Self::Open { file, path, room: room - fits.len() },
+            Err(err) => {
+                tracing::warn!("{}: {err}", path.display());
+                Self::Failed
+            }
+        }
+    }
+}
+
+fn decode(bytes: &[u8]) -> (String, bool) {
+    let text = String::from_utf8_lossy(bytes);
+    let replaced = matches!(text, Cow::Owned(_));
+    (text.into_owned(), replaced)
+}
+
+/// Without the beginning of a character whose end was left out.
+fn without_cut_end(bytes: &[u8]) -> &[u8] {
+    let last = bytes.utf8_chunks().last().map_or(&[][..], |it| it.invalid());
+    match std::str::from_utf8(last) {
+        Err(err) if err.error_len().is_none() => &bytes[..bytes.len() - last.len()],
+        Ok(_) | Err(_) => bytes,
+    }
+}
+
+/// Without the end of a character whose beginning was left out.
+fn without_cut_start(bytes: &[u8]) -> &[u8] {
+    let cut = bytes.iter().take(3).take_while(|it| **it & 0xC0 == 0x80).count();
+    &bytes[cut..]
+}

@@ -1,0 +1,115 @@
+//! Part of `tools`: reads the argument text of a call and says, in words a model can act on, what is wrong with it.
+//!
+//! Watch for: models and gateways send every shape but the documented one. What is meant beyond doubt is accepted;
+//! nothing is ever repaired into something that runs.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use super::Tool;
+
+/// How much of an unreadable text an error message repeats, in characters.
+const SHOWN: usize = 200;
+
+/// The arguments in `raw`. Nothing, blanks and `null` mean "none"; a text in which the object was encoded once more
+/// is unwrapped once; everything else that is no object is an error. Of a repeated key the last one counts.
+pub(super) fn parse(raw: &str) -> Result<Map<String, Value>, String> {
+    if raw.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match from_json(raw)? {
+        Value::Null => Ok(Map::new()),
+        Value::Object(arguments) => Ok(arguments),
+        Value::String(inner) => match from_json(&inner) {
+            Ok(Value::Object(arguments)) => Ok(arguments),
+            _ => Err(no_object("a string")),
+        },
+        other => Err(no_object(kind_of(&other))),
+    }
+}
+
+/// What keeps a tool from running with these arguments: its schema first, then its own check.
+pub(super) fn problem(tool: &Tool, arguments: &Map<String, Value>) -> Option<String> {
+    let fits =
+        tool.fits.get_or_init(|| Validator::new(&tool.parameters).map_err(|err| err.to_string()));
+    let faults = match fits {
+        Ok(validator) => faults(validator, arguments),
+        Err(broken) => return Some(format!("the schema of this tool is broken: {broken}")),
+    };
+    match faults.as_slice() {
+        [] => (tool.check)(arguments).err(),
+        faults => Some(format!("invalid arguments: {}", faults.join("; "))),
+    }
+}
+
+/// The JSON Schema of a type, without what is said of the type as a whole: the tool has its own description.
+pub(super) fn schema_of<A: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|it| {
+        it.inline_subschemas = true;
+        it.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<A>();
+    schema.remove("title");
+    schema.remove("description");
+    schema.to_value()
+}
+
+fn from_json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|err| {
+        let shown: String = text.chars().take(SHOWN).collect();
+        format!("the arguments are not valid JSON: {err}; they begin with: {shown}")
+    })
+}
+
+fn no_object(what: &str) -> String {
+    format!("the arguments must be a JSON object, not {what}")
+}
+
+fn faults(validator: &Validator, arguments: &Map<String, Value>) -> Vec<String> {
+    let instance = Value::Object(arguments.clone());
+    validator.iter_errors(&instance).map(|error| fault(&error)).collect()
+}
+
+fn fault(error: &ValidationError<'_>) -> String {
+    let path = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
+    let inside =
+        |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            format!("`{}` is missing", inside(property.as_str().unwrap_or_default()))
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let names: Vec<_> =
+                unexpected.iter().map(|name| format!("`{}`", inside(name))).collect();
+            format!("unknown: {}", names.join(", "))
+        }
+        ValidationErrorKind::Type { kind } => {
+            format!("`{path}` must be {}, not {}", wanted(kind), kind_of(error.instance()))
+        }
+        _ => format!("`{path}`: {error}"),
+    }
+}
+
+fn wanted(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => format!("of type {one}"),
+        TypeKind::Multiple(several) => {
+            let names: Vec<_> = several.iter().map(|it| it.to_string()).collect();
+            format!("of type {}", names.join(" or "))
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

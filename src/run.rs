@@ -1,0 +1,154 @@
+//! One run of the program: root context, loader, signals, exit status.
+//!
+//! Provides `console` and `env` on the root context; emits `console/signal`; listens to `cordis/notice`.
+//! Full-size counterpart: the launchers of the applications.
+//! Watch for: it knows the loader and the console, and nothing of agents. Whether there is a conversation is decided by
+//! the list of plugins.
+
+mod list;
+mod signals;
+mod start;
+
+use std::convert::Infallible;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+use tokio::time::sleep;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use self::signals::Signals;
+use crate::cordis::{Builtins, Context, Loader, LoaderOptions, Notice, Report, Service, What};
+use crate::harness::cli::arguments::{Arguments, Refused};
+use crate::harness::cli::console::{Console, Signal};
+use crate::harness::cli::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
+use crate::harness::env::Env;
+
+/// A turn that is asked to stop has so long to close its log.
+const LAST_WORDS: Duration = Duration::from_secs(4);
+/// Plugins have so long to stop.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs the program with these plugins to choose from, and gives its exit status.
+pub fn run(builtins: Builtins) -> ExitCode {
+    let arguments = match Arguments::read(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(Refused::Asked(text)) => return printed(io::stdout(), &text, COMPLETED),
+        Err(Refused::Usage(text)) => {
+            return printed(io::stderr(), &format!("nano-cordis: {text}\n"), MISUSED);
+        }
+    };
+    hide_memory();
+    trace(arguments.verbose);
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(err) => {
+            return printed(io::stderr(), &format!("nano-cordis: cannot start: {err}\n"), FAILED);
+        }
+    };
+    let status = LocalSet::new().block_on(&runtime, Program::run(arguments, builtins));
+    // Work on other threads, such as a name being looked up, is not waited for.
+    runtime.shutdown_background();
+    ExitCode::from(status)
+}
+
+fn printed(mut stream: impl Write, text: &str, status: u8) -> ExitCode {
+    // A reader that has gone wanted no more of it.
+    let _closed = stream.write_all(text.as_bytes());
+    ExitCode::from(status)
+}
+
+/// A child of ours, which runs as the same user, must not read the key out of this process.
+fn hide_memory() {
+    // Debug builds can be looked into, or no debugger could attach.
+    #[cfg(all(target_os = "linux", not(debug_assertions)))]
+    drop(nix::sys::prctl::set_dumpable(false));
+}
+
+fn trace(verbose: u8) {
+    let level = match verbose {
+        0 => return,
+        1 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    let only_ours = Targets::new().with_target(env!("CARGO_CRATE_NAME"), level);
+    let lines =
+        tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).without_time();
+    tracing_subscriber::registry().with(only_ours).with(lines).init();
+}
+
+struct Program {
+    root: Context,
+    console: Rc<Console>,
+}
+
+impl Program {
+    async fn run(arguments: Arguments, builtins: Builtins) -> u8 {
+        let signals = Signals::listen();
+        let env = Rc::new(Env::process());
+        let console = Rc::new(Console::new(arguments, env.get("TERM").as_deref()));
+        let options = list::options(console.arguments(), builtins, env.clone());
+        let program = Program { root: root(&console, env), console };
+        let status = program.serve(signals, options).await;
+        program.console.close();
+        for plugin in program.root.shutdown(GRACE).await.hung {
+            program.console.warn(&format!("{plugin} did not stop within {} s", GRACE.as_secs()));
+        }
+        status
+    }
+
+    async fn serve(&self, mut signals: Signals, options: LoaderOptions) -> u8 {
+        let stop = tokio::select! {
+            biased;
+            status = self.console.finished() => return status,
+            status = self.console.stop_requested() => status,
+            never = self.pass_on(&mut signals) => match never {},
+            never = self.lead(options) => match never {},
+        };
+        self.root.emit(&Signal::Stop);
+        if self.console.is_led() {
+            tokio::select! {
+                _ = self.console.finished() => {}
+                () = sleep(LAST_WORDS) => {}
+                _impatient = signals.next() => {}
+            }
+        }
+        stop
+    }
+
+    async fn pass_on(&self, signals: &mut Signals) -> Infallible {
+        loop {
+            match signals.next().await {
+                INTERRUPTED if self.console.is_led() => self.root.emit(&Signal::Interrupt),
+                INTERRUPTED => self.console.finish(INTERRUPTED),
+                status => self.console.request_stop(status),
+            }
+        }
+    }
+}
+
+fn root(console: &Rc<Console>, env: Rc<Env>) -> Context {
+    let sink = console.clone();
+    let root = Context::root_with(move |report| {
+        if !is_fault_of_list(report) {
+            sink.report(report);
+        }
+    });
+    let sink = console.clone();
+    let prepared = root
+        .provide(console.clone())
+        .and_then(|_| root.provide(env))
+        .and_then(|_| root.on(move |_, Notice(line): &Notice| sink.notice(line)));
+    prepared.expect("a new root context is active and has no services");
+    root
+}
+
+/// What the loader refuses ends the program with the same words, or is said by the loader itself.
+fn is_fault_of_list(report: &Report) -> bool {
+    report.plugin == Loader::NAME && report.what == What::BodyFailed
+}

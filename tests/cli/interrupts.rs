@@ -1,0 +1,191 @@
+//! Ctrl-C, signals, and the end of the terminal.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{
+    Folder, Running, SCRIPTED_END, kinds, list, reason, said, script, scripted, until,
+};
+use crate::terminal::{CTRL_C, CTRL_D, Terminal};
+
+/// A model that has a command run that would take a minute, then answers; nothing is asked.
+fn sleeper() -> String {
+    let lines =
+        script("{tool: bash, args: {command: 'echo $$ > started; sleep 60'}}, {content: done}");
+    list(&[
+        ("llm", &lines),
+        ("approval", ""),
+        ("shell", "name: shell-local, config: {graceMs: 200}"),
+    ])
+}
+
+/// Waits until the command has begun, and gives its process.
+fn command_of(folder: &Folder) -> Pid {
+    let written = || std::fs::read_to_string(folder.path().join("started")).unwrap_or_default();
+    until("the command", || written().ends_with('\n'));
+    Pid::from_raw(written().trim().parse().unwrap())
+}
+
+fn is_alive(process: Pid) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    !status.is_empty() && !status.contains(") Z ")
+}
+
+#[test]
+fn h_155_ctrl_c_in_a_one_shot_stops_the_command_and_closes_the_log() {
+    let folder = Folder::with(&sleeper());
+    let mut terminal = Terminal::start(folder.command(&["go"]));
+
+    terminal.wait_for("[tool] bash");
+    let command = command_of(&folder);
+    terminal.type_keys(CTRL_C);
+    let (shown, status) = terminal.ended();
+
+    assert_eq!((reason(&folder.log()), status), ("aborted", 130));
+    assert!(shown.contains("[nano-cordis] session "), "{shown}");
+    assert!(!is_alive(command));
+}
+
+#[test]
+fn ctrl_c_in_a_conversation_cancels_the_turn_and_the_next_one_works() {
+    let folder = Folder::with(&sleeper());
+    let mut terminal = Terminal::start(folder.command(&[]));
+
+    terminal.wait_for("you> ");
+    terminal.type_keys("one\r");
+    let command = command_of(&folder);
+    terminal.type_keys(CTRL_C);
+    terminal.wait_for("[nano-cordis] cancelled");
+    terminal.wait_for("you> ");
+    assert_eq!((reason(&folder.log()), is_alive(command)), ("aborted", false));
+    std::fs::remove_file(folder.path().join("started")).unwrap();
+    terminal.type_keys("two\r");
+    command_of(&folder);
+    terminal.type_keys(CTRL_C);
+    terminal.wait_for("you> ");
+    terminal.type_keys(CTRL_D);
+
+    assert_eq!((terminal.ended().1, said(&folder.log())), (0, vec!["one", "two"]));
+}
+
+#[test]
+fn ctrl_c_while_the_model_is_silent_brings_the_prompt_back() {
+    let folder = Folder::with(&list(&[("llm", "name: llm-fake, config: {delayMs: 60000}")]));
+    let mut terminal = Terminal::start(folder.command(&[]));
+
+    terminal.wait_for("you> ");
+    terminal.type_keys("one\r");
+    until("the request", || {
+        !folder.sessions().is_empty() && kinds(&folder.log()).contains(&"request/header")
+    });
+    terminal.type_keys(CTRL_C);
+    terminal.wait_for("you> ");
+    terminal.type_keys(CTRL_D);
+
+    assert_eq!((terminal.ended().1, reason(&folder.log())), (0, "aborted"));
+}
+
+#[test]
+fn ctrl_c_at_a_question_refuses_and_cancels() {
+    let folder = Folder::new();
+    let mut terminal = Terminal::start(folder.command(&[]));
+
+    terminal.wait_for("you> ");
+    terminal.type_keys("one\r");
+    terminal.wait_for("[y/N] ");
+    terminal.type_keys(CTRL_C);
+    terminal.wait_for("you> ");
+    terminal.type_keys("two\r");
+    terminal.wait_for("[y/N] ");
+    terminal.type_keys("y\r");
+    terminal.wait_for(&SCRIPTED_END.replace('\n', "\r\n"));
+    terminal.type_keys(CTRL_D);
+    let (shown, status) = terminal.ended();
+
+    assert_eq!((shown.matches("[result] hello from nano").count(), status), (1, 0));
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_clears_the_line_and_a_second_one_ends_with_130() {
+    let folder = Folder::with(&scripted("{content: Hello}"));
+    let mut terminal = Terminal::start(folder.command(&[]));
+
+    terminal.wait_for("you> ");
+    terminal.type_keys("half a line");
+    terminal.wait_for("half a line");
+    terminal.type_keys(CTRL_C);
+    terminal.wait_for("Ctrl-C once more");
+    terminal.wait_for("you> ");
+    terminal.type_keys(CTRL_C);
+
+    assert_eq!((terminal.ended().1, folder.sessions().len()), (130, 0));
+}
+
+#[test]
+fn without_an_editor_ctrl_c_at_the_prompt_does_the_same() {
+    let folder = Folder::with(&scripted("{content: Hello}"));
+    let mut terminal = Terminal::start_as_it_is(&folder.command(&[]));
+
+    terminal.wait_for("you> ");
+    terminal.type_keys(CTRL_C);
+    terminal.wait_for("Ctrl-C once more");
+    terminal.type_keys(CTRL_C);
+
+    assert_eq!(terminal.ended().1, 130);
+}
+
+#[test]
+fn term_in_a_turn_stops_in_order() {
+    let folder = Folder::with(&sleeper());
+    let running = Running::start(folder.command(&["go"]));
+
+    let command = command_of(&folder);
+    running.signal(Signal::SIGTERM);
+    let ended = running.ended_with_input_open();
+
+    assert_eq!((ended.code(), reason(&folder.log())), (143, "aborted"));
+    assert!(!is_alive(command));
+}
+
+#[test]
+fn term_at_the_prompt_leaves_the_terminal_as_it_was() {
+    let folder = Folder::with(&scripted("{content: Hello}"));
+    let mut terminal = Terminal::start(folder.command(&[]));
+    let before = terminal.modes();
+
+    terminal.wait_for("you> ");
+    kill(Pid::from_raw(terminal.process_id()), Signal::SIGTERM).unwrap();
+    let after = terminal.modes_at_the_end();
+    let (shown, status) = terminal.ended();
+
+    assert_eq!((after, status), (before, 143));
+    assert!(shown.ends_with("\x1b[?2004l\n"), "{shown:?}");
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_program_in_order() {
+    let folder = Folder::with(&sleeper());
+    let mut terminal = Terminal::start(folder.command(&[]));
+
+    terminal.wait_for("you> ");
+    terminal.type_keys("one\r");
+    let command = command_of(&folder);
+    let status = terminal.hang_up();
+
+    assert_eq!((status, reason(&folder.log())), (129, "aborted"));
+    assert!(!is_alive(command));
+}
+
+#[test]
+fn h_176_after_the_end_nothing_is_left() {
+    let lines = script(
+        "{tool: bash, args: {command: 'sleep 60 & echo $! > started; echo ok'}}, {content: done}",
+    );
+    let folder = Folder::with(&list(&[("llm", &lines), ("approval", "")]));
+
+    let ended = folder.run(&["go"], "");
+
+    assert_eq!(ended.code(), 0, "{}", ended.err);
+    assert!(!is_alive(command_of(&folder)));
+    assert_eq!(folder.run(&["-c", "again"], "").code(), 0);
+}

@@ -1,0 +1,111 @@
+//! A real terminal for the program to run in: what it shows can be waited for, and keys can be typed.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::process::Command;
+use std::sync::Arc;
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::support::{Shown, until};
+
+pub(crate) const CTRL_C: &str = "\x03";
+pub(crate) const CTRL_U: &str = "\x15";
+pub(crate) const CTRL_D: &str = "\x04";
+
+/// A program in a terminal.
+pub(crate) struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    shown: Arc<Shown>,
+    /// Up to here the test has looked.
+    seen: usize,
+    /// Kept open: closing it is hanging up.
+    master: Box<dyn MasterPty + Send>,
+}
+
+impl Terminal {
+    /// Starts the command in a terminal of 80 columns that can do what an editor needs.
+    pub(crate) fn start(mut command: Command) -> Self {
+        command.env("TERM", "xterm");
+        Self::start_as_it_is(&command)
+    }
+
+    /// The same with the environment that the command has.
+    pub(crate) fn start_as_it_is(command: &Command) -> Self {
+        let size = PtySize { rows: 24, cols: 80, ..PtySize::default() };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let child = pair.slave.spawn_command(builder(command)).unwrap();
+        drop(pair.slave);
+        let shown = Shown::of(pair.master.try_clone_reader().unwrap());
+        Terminal {
+            child,
+            keys: pair.master.take_writer().unwrap(),
+            shown,
+            seen: 0,
+            master: pair.master,
+        }
+    }
+
+    pub(crate) fn type_keys(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Waits until this is shown, after all that was waited for before.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        self.seen = self.shown.wait_for(text, self.seen);
+    }
+
+    pub(crate) fn process_id(&self) -> i32 {
+        self.child.process_id().unwrap().try_into().unwrap()
+    }
+
+    /// How the terminal treats keys and output.
+    pub(crate) fn modes(&self) -> String {
+        let modes = self.master.get_termios().unwrap();
+        format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
+    }
+
+    /// The same when the program has ended.
+    pub(crate) fn modes_at_the_end(&self) -> String {
+        assert!(self.shown.has_ended(), "it does not end: {}", self.shown.all());
+        self.modes()
+    }
+
+    /// The terminal goes away, and the program ends: its exit status.
+    pub(crate) fn hang_up(self) -> u32 {
+        let Terminal { child, mut keys, shown, master, .. } = self;
+        shown.leave();
+        // What is echoed wakes the reader, which has the terminal open too.
+        keys.write_all(b" ").unwrap();
+        assert!(shown.has_ended());
+        drop((keys, master));
+        let child = RefCell::new(child);
+        until("the end", || child.borrow_mut().try_wait().unwrap().is_some());
+        child.into_inner().wait().unwrap().exit_code()
+    }
+
+    /// Waits for the end; gives what was shown, with plain newlines, and the exit status.
+    pub(crate) fn ended(mut self) -> (String, u32) {
+        let is_over = self.shown.has_ended();
+        if !is_over {
+            self.child.kill().unwrap();
+        }
+        let status = self.child.wait().unwrap();
+        let all = self.shown.all().replace("\r\n", "\n");
+        assert!(is_over, "it does not end: {all}");
+        (all, status.exit_code())
+    }
+}
+
+fn builder(command: &Command) -> CommandBuilder {
+    let mut builder = CommandBuilder::new(command.get_program());
+    builder.args(command.get_args());
+    builder.cwd(command.get_current_dir().unwrap());
+    builder.env_clear();
+    for (name, value) in command.get_envs() {
+        builder.env(name, value.unwrap());
+    }
+    builder
+}

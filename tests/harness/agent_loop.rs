@@ -1,0 +1,10 @@
+//! Turns and steps: what the loop logs, sends and closes.
+
+mod cancel;
+pub(crate) mod composed;
+mod endings;
+mod header;
+mod ready;
+pub(crate) mod rig;
+mod turns;
+mod whole;

@@ -1,0 +1,155 @@
+//! What the files look like to the system: modes, links, limits.
+
+use std::{
+    env, fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    process::Command,
+};
+
+use nano_cordis::{
+    cordis::State,
+    harness::session::{SessionEvent, Sessions},
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{desk, mode};
+use crate::support::{builtin, folder, run, talk};
+
+#[test]
+fn logs_and_their_folder_are_the_users_alone_and_not_published() {
+    desk(async |desk| {
+        talk(&desk.open("one"), "hi", "hello");
+
+        let nano = desk.folder.path().join(".nano");
+        assert_eq!(
+            (mode(&nano), mode(&desk.dir()), mode(&desk.path("one"))),
+            (0o700, 0o700, 0o600)
+        );
+        assert_eq!(fs::read_to_string(nano.join(".gitignore")).unwrap(), "*\n");
+    });
+}
+
+#[test]
+fn a_log_that_others_could_read_is_closed_to_them_at_resume() {
+    desk(async |desk| {
+        desk.save("one", 1).await;
+        fs::set_permissions(desk.path("one"), fs::Permissions::from_mode(0o644)).unwrap();
+
+        desk.resume("one");
+
+        assert_eq!(mode(&desk.path("one")), 0o600);
+    });
+}
+
+#[test]
+fn sessions_are_not_kept_behind_a_link() {
+    run(async |app| {
+        let (project, elsewhere) = (folder(), folder());
+        symlink(elsewhere.path(), project.path().join(".nano")).unwrap();
+        app.mount("session", json!({})).await;
+
+        let dir = project.path().join(".nano/sessions");
+        let mount = app.ctx.plugin(&builtin("persistence"), json!({ "dir": dir })).unwrap();
+        let refused = mount.ready().await.unwrap_err().to_string();
+
+        assert_eq!(mount.state(), State::Failed);
+        assert!(refused.contains(".nano is a symbolic link"), "{refused}");
+        assert!(app.take_report().contains("symbolic link"));
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn a_link_that_comes_later_is_refused_at_the_first_event() {
+    desk(async |desk| {
+        let elsewhere = folder();
+        let session = desk.open("one");
+        symlink(elsewhere.path(), desk.folder.path().join(".nano")).unwrap();
+
+        let turn = super::EventBody::TurnStart { turn: 1, format: 1, cwd: String::new() };
+        let refused = session.append(turn).unwrap_err().to_string();
+
+        assert!(refused.contains("symbolic link"), "{refused}");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    });
+}
+
+/// Runs `child` in a process of its own, after a line of shell, and gives the folder it worked in. That process is this
+/// test program again, told to run the same test; there it does the work of the child, and gives nothing.
+fn in_process(shell: &str, test: &str, child: impl FnOnce(&Path)) -> Option<TempDir> {
+    if let Some(dir) = env::var_os("NANO_TEST_DIR") {
+        child(Path::new(&dir));
+        return None;
+    }
+    let folder = folder();
+    let script = format!("{shell}; exec \"$0\" --exact persistence::disk::{test} --nocapture");
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .arg(env::current_exe().unwrap())
+        .env("NANO_TEST_DIR", folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
+    Some(folder)
+}
+
+#[test]
+fn files_and_folders_are_private_whatever_the_umask() {
+    let test = "files_and_folders_are_private_whatever_the_umask";
+    let Some(folder) = in_process("umask 000", test, save_a_turn) else { return };
+
+    let sessions = folder.path().join("a/.nano/sessions");
+    let modes =
+        [&folder.path().join("a/.nano"), &sessions, &sessions.join("one.jsonl")].map(|it| mode(it));
+    assert_eq!(modes, [0o700, 0o700, 0o600]);
+}
+
+fn save_a_turn(dir: &Path) {
+    let dir = dir.join("a/.nano/sessions");
+    run(async move |app| {
+        app.mount("session", json!({})).await;
+        app.mount("persistence", json!({ "dir": dir })).await;
+        talk(&app.service::<Sessions>().restore("one", vec![]).unwrap(), "hi", "hello");
+    });
+}
+
+#[test]
+fn h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told() {
+    let test = "h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told";
+    let Some(folder) = in_process("ulimit -f 8", test, meet_the_limit) else { return };
+
+    let text = fs::read_to_string(folder.path().join("one.jsonl")).unwrap();
+    assert!(text.ends_with("}\n") && text.len() > 2000, "{}", text.len());
+}
+
+#[test]
+fn h_092_a_limit_that_allows_nothing_is_an_error_and_not_the_end_of_the_program() {
+    let test = "h_092_a_limit_that_allows_nothing_is_an_error_and_not_the_end_of_the_program";
+    let Some(folder) = in_process("ulimit -f 0", test, meet_the_limit) else { return };
+
+    assert!(!folder.path().join("one.jsonl").exists());
+}
+
+fn meet_the_limit(dir: &Path) {
+    let dir = dir.to_owned();
+    run(async move |app| {
+        app.mount("session", json!({})).await;
+        app.mount("persistence", json!({ "dir": dir })).await;
+        let session = app.service::<Sessions>().restore("one", vec![]).unwrap();
+        let heard = app.record(|it: &SessionEvent| it.event.seq);
+
+        let note = || super::EventBody::ignorable("test/note", &"x".repeat(300)).unwrap();
+        let failed =
+            (0..100).find_map(|_| session.append(note()).err()).expect("the limit was met");
+
+        let text = fs::read_to_string(dir.join("one.jsonl")).unwrap_or_default();
+        assert_eq!(text.lines().count(), session.len());
+        assert_eq!(heard.borrow().len(), session.len());
+        assert!(failed.to_string().contains("--repair one"), "{failed}");
+        assert!(session.append(note()).unwrap_err().to_string().contains("takes no more events"));
+    });
+}

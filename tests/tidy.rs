@@ -1,0 +1,198 @@
+//! What a machine can hold of the promise to the reader: headers, the map, budgets, rows, and words that do not belong.
+#![expect(clippy::unwrap_used, reason = "a file that cannot be read is a failed test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Lines of a source file, comments included.
+const FILE: usize = 300;
+
+/// Files that may be longer, each with its reason.
+const LONGER: [(&str, usize, &str); 0] = [];
+
+/// Lines of the reading path that are not blank.
+const READING_PATH: usize = 5_000;
+
+/// Words that do not belong in the tree, split so that this file does not hold them.
+const UNWANTED: [(&str, &str); 7] = [
+    ("TO", "DO"),
+    ("FIX", "ME"),
+    ("todo", "!("),
+    ("unimplemented", "!("),
+    ("dbg", "!("),
+    ("#[ig", "nore"),
+    ("allow(clippy", "::all"),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All files below a folder, as paths from the root of the project.
+fn files(folder: &str, extension: &str) -> Vec<String> {
+    let (mut found, mut todo) = (Vec::new(), vec![root().join(folder)]);
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true if !path.ends_with("target") => todo.push(path),
+                false if path.extension().is_some_and(|it| it == extension) => {
+                    found.push(path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+fn sources() -> Vec<String> {
+    ["src", "tests", "benches", "examples"].iter().flat_map(|it| files(it, "rs")).collect()
+}
+
+#[test]
+fn every_file_begins_with_what_it_is() {
+    let bare: Vec<_> =
+        sources().into_iter().filter(|path| !read(path).starts_with("//! ")).collect();
+
+    assert_eq!(bare, Vec::<String>::new());
+}
+
+#[test]
+fn the_map_of_both_readmes_is_complete() {
+    for readme in ["README.md", "README.zh.md"] {
+        let text = read(readme);
+        let rows: Vec<_> = text.lines().filter(|line| line.starts_with("| ")).collect();
+        let missing: Vec<_> =
+            files("src", "rs").into_iter().filter(|path| !is_on_the_map(&rows, path)).collect();
+
+        assert_eq!(missing, Vec::<String>::new(), "{readme}");
+    }
+}
+
+/// A file stands in a row with its name; a part in the folder of a file, in the row of that file.
+fn is_on_the_map(rows: &[&str], path: &str) -> bool {
+    let path = PathBuf::from(path);
+    let folder = path.parent().unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let whole = format!("`{}`", path.display());
+    let is_part = root().join(folder).with_extension("rs").exists();
+    rows.iter().any(|row| {
+        let parent = format!("{}.rs`", folder.file_name().unwrap().to_str().unwrap());
+        let has_folder = row.contains("folder") || row.contains("文件夹");
+        let stem = format!("`{}`", name.trim_end_matches(".rs"));
+        let in_folder = row.contains(&format!("`{}/", folder.display()));
+        row.contains(&whole)
+            || (in_folder && row.contains(&format!("`{name}`")))
+            || (is_part && row.contains(&parent) && (has_folder || row.contains(&stem)))
+    })
+}
+
+#[test]
+fn no_file_outgrows_its_budget() {
+    let budget = |path: &str| LONGER.iter().find(|it| it.0 == path).map_or(FILE, |it| it.1);
+    let long: Vec<_> = files("src", "rs")
+        .into_iter()
+        .map(|path| (read(&path).lines().count(), path))
+        .filter(|(lines, path)| *lines > budget(path))
+        .collect();
+
+    assert_eq!(long, Vec::new(), "two ideas in one file?");
+}
+
+#[test]
+fn the_reading_path_can_be_read_in_an_afternoon() {
+    let on_path = |path: &&String| path.matches('/').count() == 2;
+    let sources = files("src", "rs");
+    let lines = |path: &String| read(path).lines().filter(|line| !line.trim().is_empty()).count();
+    let total: usize = sources.iter().filter(on_path).map(lines).sum();
+
+    assert!(total <= READING_PATH, "{total} lines that are not blank");
+}
+
+#[test]
+fn the_kernel_does_not_know_that_agents_exist() {
+    let knows = |path: &String| {
+        read(path)
+            .lines()
+            .any(|line| !line.trim_start().starts_with("//") && line.contains("harness::"))
+    };
+    let importing: Vec<_> = files("src/cordis", "rs").into_iter().filter(knows).collect();
+
+    assert_eq!(importing, Vec::<String>::new());
+}
+
+/// Rows of the agent's specification that the original states.
+const STATED: &[u32] = &[
+    1, 3, 4, 5, 6, 7, 8, 9, 14, 15, 17, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33, 35, 36, 37,
+    38, 39, 44, 46, 47, 48, 49, 50, 51, 52, 56, 57, 62, 65, 66, 67, 68, 69, 70, 71, 72, 76, 78, 79,
+    80, 81, 82, 83, 88, 96, 97, 101, 102, 104, 127, 138, 139, 141, 142, 144, 146, 147, 148, 151,
+    152, 158, 159, 160, 163, 164, 169, 170, 171, 172, 173, 174,
+];
+
+#[test]
+fn every_row_is_proved_by_a_test_of_its_number() {
+    let names: Vec<String> = files("tests", "rs").iter().flat_map(|it| test_names(it)).collect();
+    let proved = |row: &String| names.iter().any(|name| name.contains(row.as_str()));
+    let kernel = (1..=227).map(|row| format!("k_{row:03}"));
+    let agent = STATED.iter().map(|row| format!("h_{row:03}"));
+    let missing: Vec<_> = kernel.chain(agent).filter(|row| !proved(row)).collect();
+
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+fn test_names(path: &str) -> Vec<String> {
+    let name = |rest: &str| rest.split('(').next().unwrap().to_owned();
+    read(path).split("#[test]\nfn ").skip(1).map(name).collect()
+}
+
+#[test]
+fn nothing_unfinished_is_in_the_tree() {
+    let unwanted: Vec<String> = UNWANTED.iter().map(|(a, b)| format!("{a}{b}")).collect();
+    let found: Vec<_> = sources()
+        .into_iter()
+        .filter(|path| unwanted.iter().any(|word| read(path).contains(word)))
+        .collect();
+
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn snippets_of_both_readmes_stand_in_the_code() {
+    let code: Vec<String> = ["src", "examples"].iter().flat_map(|it| files(it, "rs")).collect();
+    let code: Vec<String> = code.iter().map(|path| squeezed(&read(path))).collect();
+    for readme in ["README.md", "README.zh.md"] {
+        let text = read(readme);
+        let lost: Vec<_> = blocks(&text, "rust")
+            .into_iter()
+            .filter(|snippet| !code.iter().any(|code| code.contains(&squeezed(snippet))))
+            .collect();
+
+        assert_eq!(lost, Vec::<String>::new(), "{readme}");
+    }
+}
+
+#[test]
+fn both_readmes_show_the_same_code() {
+    let (english, chinese) = (read("README.md"), read("README.zh.md"));
+    for language in ["rust", "console", "yaml"] {
+        assert_eq!(blocks(&english, language), blocks(&chinese, language));
+    }
+}
+
+/// The fenced blocks of a language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let fence = format!("```{language}\n");
+    let parts = text.split(fence.as_str()).skip(1);
+    parts.map(|part| part.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// The text without its indentation.
+fn squeezed(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
