@@ -162,6 +162,21 @@ fn nothing_unfinished_is_in_the_tree() {
     assert_eq!(found, Vec::<String>::new());
 }
 
+/// Second ways of doing what one crate does here already, or code that nobody keeps.
+const CRATES_NOT_WANTED: [&str; 6] =
+    ["openssl", "native-tls", "aws-lc-rs", "aws-lc-sys", "unsafe-libyaml", "indicatif"];
+
+#[test]
+fn no_unwanted_crate_comes_in() {
+    let lock = read("Cargo.lock");
+    let found: Vec<_> = CRATES_NOT_WANTED
+        .into_iter()
+        .filter(|name| lock.contains(&format!("name = \"{name}\"\n")))
+        .collect();
+
+    assert_eq!(found, Vec::<&str>::new());
+}
+
 #[test]
 fn snippets_of_both_readmes_stand_in_the_code() {
     let code: Vec<String> = ["src", "examples"].iter().flat_map(|it| files(it, "rs")).collect();
