@@ -105,8 +105,8 @@ impl Program {
     async fn serve(&self, mut signals: Signals, options: LoaderOptions) -> u8 {
         let stop = tokio::select! {
             biased;
-            status = self.console.finished() => return status,
             status = self.console.stop_requested() => status,
+            status = self.console.finished() => return status,
             never = self.pass_on(&mut signals) => match never {},
             never = self.lead(options) => match never {},
         };

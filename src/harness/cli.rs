@@ -99,7 +99,7 @@ struct Cli {
     transcript: RefCell<Transcript>,
     /// There while a turn runs; Ctrl-C pulls it.
     turn: watch::Sender<Option<CancellationToken>>,
-    /// No further turn begins.
+    /// This plugin is being unloaded: no further turn begins.
     is_leaving: Cell<bool>,
     last_interrupt: Cell<Option<Instant>>,
 }
@@ -142,13 +142,16 @@ impl Cli {
 
     async fn converse(&self, session: &Rc<Session>) {
         self.greet(session);
-        while !self.is_leaving.get() {
+        while !self.is_leaving.get() && !self.console.is_stopping() {
             match self.console.line(PROMPT).await {
                 Entered::Line(text) if text.trim().is_empty() => {}
                 Entered::Line(text) => self.console.turn_ended(self.turn(session, &text).await),
                 Entered::Interrupt => self.stop(Signal::Interrupt),
                 Entered::End => return self.console.finish(self.console.conversation_status()),
             }
+        }
+        if self.console.is_stopping() {
+            self.console.finish(COMPLETED);
         }
     }
 
@@ -263,7 +266,6 @@ impl Cli {
 /// What ends it.
 impl Cli {
     fn stop(&self, signal: Signal) {
-        self.is_leaving.set(self.is_leaving.get() || signal == Signal::Stop);
         let turn = self.turn.borrow().clone();
         match (turn, signal) {
             (Some(turn), _) if !turn.is_cancelled() => turn.cancel(),

@@ -1,5 +1,7 @@
 //! Ctrl-C, signals, and the end of the terminal.
 
+use std::time::{Duration, Instant};
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -170,10 +172,26 @@ fn a_terminal_that_goes_away_ends_the_program_in_order() {
     terminal.wait_for("you> ");
     terminal.type_keys("one\r");
     let command = command_of(&folder);
+    let begun = Instant::now();
     let status = terminal.hang_up();
 
+    assert!(begun.elapsed() < Duration::from_secs(3));
     assert_eq!((status, reason(&folder.log())), (129, "aborted"));
     assert!(!is_alive(command));
+}
+
+#[test]
+fn a_terminal_that_goes_away_at_the_prompt_is_no_plain_end_of_input() {
+    for term in ["xterm", "dumb"] {
+        let folder = Folder::with(&scripted("{content: Hello}"));
+        let mut command = folder.command(&[]);
+        command.env("TERM", term);
+        let mut terminal = Terminal::start_as_it_is(&command);
+
+        terminal.wait_for("you> ");
+
+        assert_eq!(terminal.hang_up(), 129);
+    }
 }
 
 #[test]
