@@ -113,8 +113,8 @@ impl Follower {
     async fn next_reason(&mut self) {
         let poll = async {
             match &self.watching {
-                Some(_) => pending().await,
-                None => sleep(POLL).await,
+                None if !self.folders.is_empty() => sleep(POLL).await,
+                _ => pending().await,
             }
         };
         tokio::select! {

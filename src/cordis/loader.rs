@@ -11,7 +11,7 @@
 
 mod change;
 mod check;
-pub(crate) mod diagnose;
+mod diagnose;
 mod entries;
 mod error;
 pub(crate) mod files;

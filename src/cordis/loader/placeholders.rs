@@ -163,9 +163,10 @@ pub(super) fn has_placeholder(config: &Value) -> bool {
     }
 }
 
-/// Whether a path is that of a field or of something in it.
+/// Whether a path is that of a field or of something in it. The empty path is that of the whole config.
 fn covers(field: &str, path: &str) -> bool {
-    path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    field.is_empty()
+        || path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A scalar that is one placeholder is read as the type that the field wants, if that is not text.

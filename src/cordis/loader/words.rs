@@ -8,11 +8,14 @@ use super::{
 };
 
 impl Loader {
-    /// What the user is told of a save that was applied; of the start only what went wrong.
+    /// What the user is told of a save that was applied. At the start whoever started the loader asks for the problem,
+    /// so that only what is none is told: an optional entry that cannot be loaded.
     pub(super) fn lines(&self, plan: &Plan, applied: &Applied) -> Vec<String> {
-        let outcome =
-            if self.is_starting() { Vec::new() } else { self.outcome_lines(plan, applied) };
-        outcome.into_iter().chain(plan.lines()).collect()
+        if self.is_starting() {
+            let optional = plan.planned.iter().filter(|it| it.entry.optional);
+            return optional.filter_map(Planned::failure_line).collect();
+        }
+        self.outcome_lines(plan, applied).into_iter().chain(plan.lines()).collect()
     }
 
     fn outcome_lines(&self, plan: &Plan, applied: &Applied) -> Vec<String> {
