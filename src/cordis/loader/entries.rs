@@ -172,13 +172,14 @@ fn label(place: usize, value: &Value) -> String {
     }
 }
 
-/// An error of the YAML reader, in one line, with a word about tabs, which people do not see.
+/// An error of the YAML reader, in one line, with a word about what people do not see.
 fn syntax(text: &str, err: &serde_yaml::Error) -> Cause {
-    let line = err.location().map(|it| it.line());
-    let tab = line
-        .and_then(|it| text.lines().nth(it - 1))
-        .is_some_and(|it| it.trim_start_matches(' ').starts_with('\t'));
-    let hint = if tab { " (a tab: YAML is indented with blanks)" } else { "" };
+    let line = err.location().and_then(|it| text.lines().nth(it.line() - 1)).unwrap_or_default();
+    let hint = match line.trim_start_matches(' ') {
+        tab if tab.starts_with('\t') => " (a tab: YAML is indented with blanks)",
+        it if it.contains("${") => " (inside `{ }` and `[ ]` a placeholder needs quotes)",
+        _ => "",
+    };
     Cause::Syntax(format!("{err}{hint}").replace('\n', " "))
 }
 

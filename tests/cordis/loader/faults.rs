@@ -249,6 +249,16 @@ fn a_tab_is_called_a_tab() {
 }
 
 #[test]
+fn a_placeholder_without_quotes_in_braces_gets_a_hint() {
+    kernel(async |test| {
+        let refused = refusal(&test, "- { id: a, name: a, config: { x: ${HOME} } }\n").await;
+
+        let text = refused.cause.to_string();
+        assert!(text.ends_with("(inside `{ }` and `[ ]` a placeholder needs quotes)"), "{text}");
+    });
+}
+
+#[test]
 fn bytes_that_are_no_text_are_refused() {
     kernel(async |test| {
         let refused = refusal(&test, b"- { id: a, name: \xff }").await;
