@@ -10,19 +10,29 @@ use std::{
 use super::{Cause, LoadError, Loader, files::Print, plan::Plan};
 use crate::cordis::{ModuleError, ModuleKey, Panic, PluginDef, guard, module::original_name};
 
+/// What came of loading a module.
+#[derive(Clone)]
+pub(super) struct Loaded {
+    pub(super) key: Option<ModuleKey>,
+    pub(super) def: Result<PluginDef, ModuleError>,
+    /// What its files were.
+    pub(super) prints: Vec<(Print, PathBuf)>,
+}
+
 impl Loader {
-    /// The module of a name, read afresh. Its files are noted before, so that no save between the two is lost.
-    pub(super) fn load(&self, name: &str) -> (Option<ModuleKey>, Result<PluginDef, ModuleError>) {
+    /// The module of a name, read afresh. Its files are looked at before, so that no save between the two is lost.
+    pub(super) fn load(&self, name: &str) -> Loaded {
         let modules = &self.options.modules;
         let key = match modules.resolve(name, self.base()) {
             Ok(key) => key,
-            Err(err) => return (None, Err(err)),
+            Err(err) => return Loaded { key: None, def: Err(err), prints: Vec::new() },
         };
-        self.sources(name, &key).iter().for_each(|it| self.files.note(it));
+        let print = |path: PathBuf| (Print::look(&path), path);
+        let prints = self.sources(name, &key).into_iter().map(print).collect();
         let panicked =
             |panic: Panic| ModuleError::Broken { name: name.into(), problem: panic.to_string() };
-        let loaded = guard::call(|| modules.load(&key)).map_err(panicked).flatten();
-        (Some(key), loaded)
+        let def = guard::call(|| modules.load(&key)).map_err(panicked).flatten();
+        Loaded { key: Some(key), def, prints }
     }
 
     /// Names and keys of the modules in use.
@@ -47,7 +57,7 @@ impl Loader {
     }
 
     pub(super) fn say_built_in(&self, path: &Path, name: &str) {
-        self.files.note(path);
+        self.files.keep([(Print::look(path), path.to_owned())]);
         if self.told.borrow_mut().insert(path.to_owned()) {
             self.say(format!("{name} is compiled in; what was saved is not read"));
         }

@@ -143,6 +143,29 @@ fn k_205_of_two_modules_saved_together_one_may_fail() {
 }
 
 #[test]
+fn a_version_that_was_read_for_a_refused_list_is_still_noticed() {
+    kernel(async |test| {
+        let (stage, bell) = stage(&test, &[]);
+        stage.module("./a.ts", test.probe("old").def());
+        stage.write("a.ts", "1");
+        stage.start(list(&["./a.ts"])).await.unwrap();
+        stage.took_place();
+
+        stage.module("./a.ts", test.probe("new").def());
+        stage.write("a.ts", "2");
+        let guard = test.probe("guard").def().guard();
+        stage.module("guard", guard);
+        let faulty =
+            "- { id: ./a.ts, name: ./a.ts, config: 1 }\n- { id: g, name: guard, optional: true }\n";
+        stage.save(faulty).await.unwrap_err();
+        bell.ring();
+        pass(3000).await;
+
+        assert_eq!(stage.took_place(), ["old stop", "new start"]);
+    });
+}
+
+#[test]
 fn writing_the_same_bytes_is_another_try_for_a_module_that_could_not_be_loaded() {
     kernel(async |test| {
         let (stage, bell) = stage(&test, &[]);
