@@ -120,7 +120,7 @@ impl AgentLoop {
         if text.trim().is_empty() {
             return Err(RunError::Empty);
         }
-        self.wait_for_changes(session, &cancel).await?;
+        self.wait_for_changes(&cancel).await?;
         self.may_begin(session)?;
         let mut turn = Turn::open(session, cancel, &self.turns)?;
         let stop = turn.stop.clone();
@@ -227,17 +227,11 @@ impl Emit for AssistantDelta {
 
 // How a turn goes.
 impl AgentLoop {
-    /// A turn that is asked for while a change is being applied runs on the changed agent.
-    async fn wait_for_changes(
-        &self,
-        session: &Session,
-        cancel: &CancellationToken,
-    ) -> Result<(), RunError> {
-        let Some(loader) = self.loader.get() else { return Ok(()) };
-        // A change waits for the turn that runs, so waiting for the change here would hide that the session is busy.
-        if self.is_busy(session) {
-            return Err(RunError::Busy);
-        }
+    /// A turn that is asked for while a change is being applied runs on the changed agent. But while another turn runs
+    /// no change is applied, and a turn inside of a turn must not wait for what waits for the outer one.
+    async fn wait_for_changes(&self, cancel: &CancellationToken) -> Result<(), RunError> {
+        let idle = *self.turns.borrow() == 0;
+        let Some(loader) = self.loader.get().filter(|_| idle) else { return Ok(()) };
         // The outcome does not matter here: `problem` says whether the agent is whole.
         until_cancelled(cancel, loader.applied()).await.map(drop).ok_or(RunError::Cancelled)
     }

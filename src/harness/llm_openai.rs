@@ -1,6 +1,6 @@
 //! The model behind an OpenAI-compatible address: chat completions over HTTP.
 //!
-//! Needs `env`. Provides `llm`.
+//! Needs `env`. Provides `llm`. Listens to `shell/env`.
 //! Full-size counterpart: the llm-deepseek package.
 //! Watch for: the request goes out as it is in the log, but for the few changes in `wire.rs`; the key goes nowhere but
 //! into one header, and every word of a server that reaches an error goes through `answer.rs`.
@@ -17,6 +17,7 @@ use crate::{
     harness::{
         env::Env,
         llm::{Delta, Llm, LlmError, Reply, Request},
+        shell::ShellEnv,
     },
 };
 
@@ -76,6 +77,14 @@ pub struct Config {
 // Omitted: the full-size adapter asks the provider for its models and their limits.
 pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
     let config = Rc::new(config);
+    if let Some(variable) = config.api_key_env.clone() {
+        // A command could print the key, whatever its variable is called.
+        ctx.intercept::<ShellEnv>(async move |_, _, next| {
+            let mut vars = next.run().await?;
+            vars.remove(variable.as_ref());
+            Ok(vars)
+        })?;
+    }
     let http = Http::new(config.clone(), env.shared());
     let adapter = Adapter { config, env: env.shared(), http };
     ctx.provide::<dyn Llm>(Rc::new(OpenAi(Rc::new(adapter))))?;

@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Entry, EntryChange, Fault, Loader, error::joined};
-use crate::cordis::{ModuleError, ModuleKey, Mount, PluginDef, State};
+use super::{Entry, EntryChange, Fault, Loader, error::joined, places::Places};
+use crate::cordis::{Context, Error, ModuleError, ModuleKey, Mount, PluginDef, State};
 
 /// One entry of the list in force, and what became of it.
 #[derive(Clone)]
@@ -79,6 +79,30 @@ impl Slot {
     }
 }
 
+impl Planned {
+    /// Mounts what is to be mounted. What is written down is what was done, not what was wanted.
+    pub(super) fn carry_out(self, host: &Context) -> Slot {
+        let stays = self.before.and_then(|it| it.running);
+        let (running, failure) = match self.step {
+            Step::Keep => (stays, None),
+            Step::Skip => (None, None),
+            Step::Fail(problem) => (stays, Some(problem)),
+            Step::Mount(def, config) => match Running::start(host, &self.entry, def, config) {
+                Ok(running) => (Some(Rc::new(running)), None),
+                Err(err) => (None, Some(err.to_string())),
+            },
+        };
+        Slot { entry: self.entry, key: self.key, running, failure }
+    }
+}
+
+impl Running {
+    fn start(host: &Context, entry: &Entry, def: PluginDef, config: Value) -> Result<Self, Error> {
+        let mount = host.plugin_named(&entry.id, &def, config.clone())?;
+        Ok(Self { mount, def, name: entry.name.clone(), config })
+    }
+}
+
 impl Plan {
     /// The entries that will not stay as they are.
     pub(super) fn changes(&self) -> Vec<EntryChange> {
@@ -113,7 +137,8 @@ fn change(before: Option<&Slot>, after: Option<&Entry>, step: &Step) -> EntryCha
 /// Makes a plan, or collects why there can be none.
 pub(super) struct Planner<'a> {
     pub(super) loader: &'a Loader,
-    pub(super) text: Rc<str>,
+    text: Rc<str>,
+    pub(super) places: Places,
     fresh: bool,
     modules: BTreeSet<ModuleKey>,
     /// Each module is loaded once for all entries that use it.
@@ -128,7 +153,8 @@ impl<'a> Planner<'a> {
         fresh: bool,
         modules: BTreeSet<ModuleKey>,
     ) -> Self {
-        Self { loader, text, fresh, modules, loaded: HashMap::new(), faults: Vec::new() }
+        let places = Places::new(text.clone());
+        Self { loader, text, places, fresh, modules, loaded: HashMap::new(), faults: Vec::new() }
     }
 
     /// Compares a list with what runs.
@@ -167,7 +193,7 @@ impl<'a> Planner<'a> {
         }
         if let Some(slot) = before.filter(|it| self.keeps(entry, it)) {
             let faults =
-                slot.running.iter().flat_map(|it| self.optional_guard(place, entry, &it.def));
+                slot.running.iter().filter_map(|it| self.optional_guard(place, entry, &it.def));
             self.faults.extend(faults.collect::<Vec<_>>());
             return (slot.key.clone(), Step::Keep);
         }

@@ -1,5 +1,7 @@
 //! The key: its variable is named in the file, its value is read for each request and shown nowhere.
 
+use std::ffi::OsStr;
+
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
@@ -24,6 +26,12 @@ impl TryFrom<String> for VariableName {
                 "`apiKeyEnv` is the name of an environment variable (letters, digits, _), not the key",
             )
         }
+    }
+}
+
+impl AsRef<OsStr> for VariableName {
+    fn as_ref(&self) -> &OsStr {
+        self.0.as_ref()
     }
 }
 

@@ -96,6 +96,21 @@ fn h_060_listeners_see_the_result_of_a_refused_call() {
 }
 
 #[test]
+fn a_refusal_stays_one_whatever_becomes_of_its_text() {
+    agent(async |it| {
+        it.mount("policy", &before(async |_, _| Ok(deny("no")))).await;
+        it.mount("mild", &after(async |_, _| Ok(ToolResult::text("never mind")))).await;
+
+        let result = it.call("echo", "{}").await;
+
+        assert_eq!(
+            (result.content.as_str(), result.is_error, result.denied),
+            ("never mind", false, true)
+        );
+    });
+}
+
+#[test]
 fn h_061_a_listener_that_fails_keeps_the_body_from_running() {
     agent(async |it| {
         let runs = it.count_runs("rm").await;
