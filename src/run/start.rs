@@ -105,6 +105,8 @@ impl Program {
                 false => self.console.warn(&loader.problem().unwrap_or(problem)),
             }
             let entered = tokio::select! {
+                // First: what is typed belongs to the plugin that leads as soon as there is one.
+                biased;
                 () = self.console.until_led(true) => continue,
                 entered = self.console.unattended(), if self.console.is_terminal() => entered,
             };

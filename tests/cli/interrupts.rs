@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use crate::support::{
     Folder, Running, SCRIPTED_END, kinds, list, reason, said, script, scripted, until,
 };
-use crate::terminal::{CTRL_C, CTRL_D, Terminal};
+use crate::terminal::{CTRL_C, CTRL_D, HANGS_UP, Terminal};
 
 /// A model that has a command run that would take a minute, then answers; nothing is asked.
 fn sleeper() -> String {
@@ -153,11 +153,10 @@ fn term_in_a_turn_stops_in_order() {
 fn term_at_the_prompt_leaves_the_terminal_as_it_was() {
     let folder = Folder::with(&scripted("{content: Hello}"));
     let mut terminal = Terminal::start(folder.command(&[]));
-    let before = terminal.modes();
 
     terminal.wait_for("you> ");
     kill(Pid::from_raw(terminal.process_id()), Signal::SIGTERM).unwrap();
-    let after = terminal.modes_at_the_end();
+    let (before, after) = (terminal.modes_at_first.clone(), terminal.modes_at_the_end());
     let (shown, status) = terminal.ended();
 
     assert_eq!((after, status), (before, 143));
@@ -167,7 +166,7 @@ fn term_at_the_prompt_leaves_the_terminal_as_it_was() {
 #[test]
 fn a_terminal_that_goes_away_ends_the_program_in_order() {
     let folder = Folder::with(&sleeper());
-    let mut terminal = Terminal::start(folder.command(&[]));
+    let mut terminal = Terminal::start(folder.shell_command(&format!("{HANGS_UP} nano-cordis")));
 
     terminal.wait_for("you> ");
     terminal.type_keys("one\r");
@@ -184,7 +183,7 @@ fn a_terminal_that_goes_away_ends_the_program_in_order() {
 fn a_terminal_that_goes_away_at_the_prompt_is_no_plain_end_of_input() {
     for term in ["xterm", "dumb"] {
         let folder = Folder::with(&scripted("{content: Hello}"));
-        let mut command = folder.command(&[]);
+        let mut command = folder.shell_command(&format!("{HANGS_UP} nano-cordis"));
         command.env("TERM", term);
         let mut terminal = Terminal::start_as_it_is(&command);
 
