@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::answer::{Who, judge};
 use self::console::{Console, Entered, Signal};
+use self::opening::introduction;
 use self::outcome::verdict;
 use self::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
 use self::transcript::{Transcript, question};
@@ -155,19 +156,9 @@ impl Cli {
         }
     }
 
-    fn greet(&self, session: &Session) {
-        if self.console.is_terminal() && !self.console.arguments().quiet {
-            self.console.say(&format!("{}\n", introduction(session)));
-        } else {
-            self.console.notice(&introduction(session));
-        }
-        if let Some(earlier) = self.console.enter(session.id()) {
-            let notice = format!("this is a new session; the one before it was {earlier}");
-            self.console.notice(&notice);
-        }
-    }
-
     /// One turn; the exit status if it was the last one.
+    // Differs: the full-size command line takes text while a turn runs and hands it to the agent between two steps. Here
+    // it waits for the prompt, where the user sees it once more before it is sent.
     async fn turn(&self, session: &Rc<Session>, text: &str) -> u8 {
         let cancel = CancellationToken::new();
         self.turn.send_replace(Some(cancel.clone()));
@@ -212,6 +203,7 @@ impl Cli {
         Ok(())
     }
 
+    // Differs: the full-size headless bundle prints the last text and nothing else, as `--quiet` does here.
     fn show(&self, SessionEvent { session, event }: &SessionEvent) {
         let (id, kind) = (session.id(), event.body.kind());
         tracing::debug!(session = id, seq = event.seq, kind, "logged");
@@ -293,9 +285,4 @@ impl Cli {
         let mut turn = self.turn.subscribe();
         drop(timeout(LAST_WORDS, turn.wait_for(Option::is_none)).await);
     }
-}
-
-fn introduction(session: &Session) -> String {
-    let id = session.id();
-    format!("session {id} (continue later: nano-cordis --resume {id})")
 }

@@ -6,7 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::{
-    Folder, Running, SCRIPTED_END, kinds, list, reason, said, script, scripted, until,
+    Folder, Running, SCRIPTED_END, WAIT_FOR_GO, kinds, list, reason, said, script, scripted, until,
 };
 use crate::terminal::{CTRL_C, CTRL_D, HANGS_UP, Terminal};
 
@@ -191,6 +191,25 @@ fn a_terminal_that_goes_away_at_the_prompt_is_no_plain_end_of_input() {
 
         assert_eq!(terminal.hang_up(), 129);
     }
+}
+
+#[test]
+fn a_hangup_that_the_program_was_started_to_ignore_does_not_stop_it() {
+    let folder = Folder::with(&list(&[
+        ("llm", &script(&format!("{WAIT_FOR_GO}, {{content: done}}"))),
+        ("approval", ""),
+    ]));
+    let line = "trap '' HUP; exec nano-cordis go";
+    let running = Running::start(folder.shell_command(line));
+
+    until("the call", || {
+        folder.sessions().len() == 1 && kinds(&folder.log()).contains(&"tool/call")
+    });
+    running.signal(Signal::SIGHUP);
+    folder.write("go", "");
+    let ended = running.ended_with_input_open();
+
+    assert_eq!((ended.code(), reason(&folder.log())), (0, "completed"));
 }
 
 #[test]
