@@ -88,7 +88,7 @@ impl Input {
             return Entered::Line(line);
         }
         while !self.is_at_end.get() {
-            let id = self.take_over(prompt).unwrap_or_else(|| self.begin_line(prompt));
+            let id = self.begin_line(prompt);
             match self.received(id).await {
                 Got::Text(bytes) => {
                     self.screen.was_ended();
@@ -172,6 +172,11 @@ impl Input {
         self.queue.borrow_mut().push_front(line);
     }
 
+    /// Whether the end of input means that the terminal has gone. The signal that says so may come a moment later.
+    pub(super) fn has_lost_terminal(&self) -> bool {
+        self.is_terminal() && tcgetattr(io::stdin()).is_err()
+    }
+
     /// Leaves the terminal as it was found.
     pub(super) fn restore(&self) {
         if let (Some(cooked), true) = (&self.cooked, self.screen.is_editing()) {
@@ -194,30 +199,22 @@ impl Input {
         Some(line)
     }
 
-    fn take_over(&self, prompt: &str) -> Option<u64> {
-        let id = self.reading.get()?;
-        if !self.can_edit {
-            self.show_prompt(prompt);
-        }
-        Some(id)
-    }
-
+    /// Takes over the line that is being read, or begins one.
     fn begin_line(&self, prompt: &str) -> u64 {
-        let want = if self.can_edit {
-            self.screen.set_editing(true);
-            Want::Edit { prompt: prompt.into(), typed: self.unfinished.take() }
-        } else {
-            self.show_prompt(prompt);
-            Want::Line
-        };
-        let id = self.stdin().want(want);
+        self.show_plain(prompt);
+        let id = self.reading.get().unwrap_or_else(|| {
+            self.screen.set_editing(self.can_edit);
+            let typed = self.can_edit.then(|| self.unfinished.take());
+            let edit = typed.map(|typed| Want::Edit { prompt: prompt.into(), typed });
+            self.stdin().want(edit.unwrap_or(Want::Line))
+        });
         self.reading.set(Some(id));
         id
     }
 
     /// Where nothing can be edited the prompt is plain text, and a pipe gets none.
-    fn show_prompt(&self, prompt: &str) {
-        if self.is_terminal() {
+    fn show_plain(&self, prompt: &str) {
+        if self.is_terminal() && !self.can_edit {
             let _closed =
                 self.question_stream().write(&format!("{prompt}{}", self.unfinished.borrow()));
             self.screen.left_open(self.question_stream());
