@@ -40,8 +40,10 @@ impl Loader {
     }
 
     pub(super) fn file_name(&self) -> String {
-        let name = self.options.file.as_deref().and_then(Path::file_name);
-        name.map_or("the built-in cordis.yml".into(), |it| it.to_string_lossy().into_owned())
+        let Some(path) = self.options.file.as_deref() else {
+            return "the built-in cordis.yml".into();
+        };
+        path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
     }
 
     /// How messages call what was saved.

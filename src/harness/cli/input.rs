@@ -110,14 +110,14 @@ impl Input {
     /// Shows a question and waits for the line that answers it, in a pipe for so long. Dropping the future gives it up.
     pub(super) async fn answer(&self, question: &str, patience: Duration) -> Answered {
         let on = self.question_stream();
-        let asking = Asking { input: self, echoed: Cell::new(false) };
         let _closed = self.screen.end_line();
         self.screen.left_open(on);
         if self.is_deaf.get() || self.is_at_end.get() || self.screen.is_editing() {
-            let _closed = on.write(question);
+            let _closed = on.write(question).and_then(|()| self.screen.end_line());
             return if self.is_deaf.get() { Answered::Silence } else { Answered::End };
         }
         let id = self.stdin().want(Want::Answer { question: question.into(), on });
+        let asking = Asking { input: self, id, echoed: Cell::new(false) };
         let patience = if self.is_terminal() { Duration::MAX } else { patience };
         match timeout(patience, self.received(id)).await {
             Ok(Got::Text(bytes)) => {
@@ -157,7 +157,7 @@ impl Input {
     pub(super) async fn unattended(&self) -> Entered {
         loop {
             let id = self.reading.get().unwrap_or_else(|| self.stdin().want(Want::Line));
-            let _asking = Asking { input: self, echoed: Cell::new(true) };
+            let _asking = Asking { input: self, id, echoed: Cell::new(true) };
             match self.received(id).await {
                 Got::Text(bytes) => self.queue.borrow_mut().push_back(self.decoded(bytes)),
                 Got::Interrupt => return Entered::Interrupt,
@@ -279,6 +279,8 @@ impl Input {
 /// A question that is open: however it ends, nobody waits for the line any longer and the cursor is on a new one.
 struct Asking<'a> {
     input: &'a Input,
+    /// The number of the request for the line.
+    id: u64,
     /// Whether the terminal went to a new line by itself, because Enter was typed.
     echoed: Cell<bool>,
 }
@@ -286,7 +288,7 @@ struct Asking<'a> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         if let Some(stdin) = self.input.stdin.get() {
-            stdin.give_up();
+            stdin.give_up(self.id);
         }
         if self.echoed.get() {
             self.input.screen.was_ended();
