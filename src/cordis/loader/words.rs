@@ -1,6 +1,6 @@
 //! What the user is told of a save.
 
-use std::{iter::once, path::Path};
+use std::iter::once;
 
 use super::{
     Applied, Cause, LoadError, Loader, Notice,
