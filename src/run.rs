@@ -67,7 +67,9 @@ fn printed(mut stream: impl Write, text: &str, status: u8) -> ExitCode {
 fn hide_memory() {
     // Debug builds can be looked into, or no debugger could attach.
     #[cfg(all(target_os = "linux", not(debug_assertions)))]
-    drop(nix::sys::prctl::set_dumpable(false));
+    if let Err(err) = nix::sys::prctl::set_dumpable(false) {
+        tracing::warn!("the memory of this process can be read by others: {err}");
+    }
 }
 
 fn trace(verbose: u8) {
@@ -105,8 +107,8 @@ impl Program {
     async fn serve(&self, mut signals: Signals, options: LoaderOptions) -> u8 {
         let stop = tokio::select! {
             biased;
-            status = self.console.finished() => return status,
             status = self.console.stop_requested() => status,
+            status = self.console.finished() => return status,
             never = self.pass_on(&mut signals) => match never {},
             never = self.lead(options) => match never {},
         };

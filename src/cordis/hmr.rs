@@ -7,16 +7,15 @@
 //! so a lost event, a doubled one, or a save from before the watch began are no cases of their own. And: this plugin
 //! never waits for the loader, because the loader may be waiting for it to stop.
 
+mod changes;
 mod watch;
 
 use std::{
     any::Any,
-    collections::{BTreeSet, HashMap},
-    fs,
-    future::pending,
-    path::{Path, PathBuf},
+    collections::BTreeSet,
+    future::{pending, ready},
+    path::PathBuf,
     rc::Rc,
-    time::SystemTime,
 };
 
 use schemars::JsonSchema;
@@ -29,8 +28,9 @@ use tokio::{
     time::{Duration, Instant, sleep},
 };
 
+use self::changes::{Change, Kind, Memory};
 pub use self::watch::{System, Watch};
-use super::{BoxError, Context, Loader, Notice, PluginDef, Svc, loader::files::Print};
+use super::{BoxError, Context, Loader, Notice, PluginDef, Svc};
 
 /// How long a save may take, and how long busy writers can put off that it is seen.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ pub async fn apply(ctx: Context, config: Config, loader: Svc<Loader>) -> Result<
 /// The plugin, on another watcher.
 pub fn plugin(watch: Rc<dyn Watch>) -> PluginDef {
     let body = move |ctx: Context, config: Config, loader: Svc<Loader>| {
-        std::future::ready(follow(&ctx, &config, loader, watch.clone()))
+        ready(follow(&ctx, &config, loader, watch.clone()))
     };
     super::plugin(body).named("hmr")
 }
@@ -80,20 +80,10 @@ fn follow(
         debounce: Duration::from_millis(config.debounce_ms),
         folders: BTreeSet::new(),
         watching: None,
-        times: HashMap::new(),
+        memory: Memory::default(),
     };
     ctx.spawn("watch", async move |_| follower.run().await)?;
     Ok(())
-}
-
-/// A file that is not as the loader knows it.
-#[derive(PartialEq)]
-struct Change {
-    path: PathBuf,
-    now: Print,
-    time: Option<SystemTime>,
-    /// It was written, and says what it said.
-    same: bool,
 }
 
 struct Follower {
@@ -105,7 +95,7 @@ struct Follower {
     debounce: Duration,
     folders: BTreeSet<PathBuf>,
     watching: Option<Box<dyn Any>>,
-    times: HashMap<PathBuf, Option<SystemTime>>,
+    memory: Memory,
 }
 
 impl Follower {
@@ -123,8 +113,8 @@ impl Follower {
     async fn next_reason(&mut self) {
         let poll = async {
             match &self.watching {
-                Some(_) => pending().await,
-                None => sleep(POLL).await,
+                None if !self.folders.is_empty() => sleep(POLL).await,
+                _ => pending().await,
             }
         };
         tokio::select! {
@@ -155,11 +145,11 @@ impl Follower {
     /// What has changed, once nothing more happens to it. A file that is gone or empty is one that is being written.
     async fn settle(&mut self) -> Vec<Change> {
         let (begin, patience) = (Instant::now(), PATIENCE.max(self.debounce * 4));
-        let mut before = self.changes();
+        let mut before = self.memory.changes(&self.loader);
         while !before.is_empty() {
             sleep(self.debounce).await;
-            let now = self.changes();
-            let quiet = now == before && !now.iter().any(|it| it.now.is_unsettled());
+            let now = self.memory.changes(&self.loader);
+            let quiet = now == before && !now.iter().any(Change::is_unsettled);
             if quiet || begin.elapsed() >= patience {
                 return now;
             }
@@ -168,26 +158,12 @@ impl Follower {
         before
     }
 
-    fn changes(&mut self) -> Vec<Change> {
-        self.loader.watched().into_iter().filter_map(|path| self.change(path)).collect()
-    }
-
-    fn change(&mut self, path: PathBuf) -> Option<Change> {
-        let (now, time) = (Print::look(&path), time(&path));
-        let same = self.loader.last_read(&path) == Some(now);
-        let known = *self.times.entry(path.clone()).or_insert(time);
-        (!same || known != time).then_some(Change { path, now, time, same })
-    }
-
     fn tell(&mut self, change: Change) {
-        match change.same {
-            true => self.loader.reload(),
-            false => self.loader.saved(&change.path),
+        match change.kind {
+            Kind::Other => self.loader.saved(&change.path),
+            // The same bytes are another try for what could not be loaded.
+            Kind::Same => self.loader.reload(),
         }
-        self.times.insert(change.path, change.time);
+        self.memory.keep(change);
     }
-}
-
-fn time(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path).and_then(|it| it.modified()).ok()
 }

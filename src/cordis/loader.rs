@@ -11,13 +11,14 @@
 
 mod change;
 mod check;
-pub(crate) mod diagnose;
+mod diagnose;
 mod entries;
 mod error;
 pub(crate) mod files;
 mod placeholders;
 mod places;
 mod plan;
+mod queue;
 mod schema;
 mod sources;
 mod words;
@@ -27,10 +28,9 @@ use std::{
     collections::{BTreeSet, HashSet},
     path::{Path, PathBuf},
     rc::Rc,
-    sync::Arc,
 };
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 pub use self::{
     change::{Applied, BeforeApply, Change, EntryChange, Notice},
@@ -40,11 +40,10 @@ pub use self::{
 };
 use self::{
     files::{Files, Print},
-    plan::{Plan, Planned, Planner, Running, Slot, Step},
+    plan::{Plan, Planner, Slot},
+    queue::{Queue, Request},
 };
-use super::{
-    BoxError, Context, ModuleKey, ModuleSource, Mount, NoConfig, ParallelError, PluginDef, Service,
-};
+use super::{BoxError, Context, ModuleSource, NoConfig, PluginDef, Service, Waited};
 
 /// What the loader is started with; none of it is in the file.
 pub struct LoaderOptions {
@@ -55,12 +54,15 @@ pub struct LoaderOptions {
     /// Where plugins come from.
     pub modules: Rc<dyn ModuleSource>,
     /// Reads one variable of the environment.
-    pub env: Rc<dyn Fn(&str) -> Option<String>>,
+    pub env: Env,
     /// `--set`: entry id, dotted key below `config`, value as typed.
     pub set: Vec<(String, String, String)>,
     /// `--disable`: ids that are left out in this run.
     pub disable: Vec<String>,
 }
+
+/// Reads one variable of the environment.
+pub type Env = Rc<dyn Fn(&str) -> Option<String>>;
 
 /// The plugin. A fault of the list or of a config is the error of its body, and then nothing was mounted.
 pub fn plugin(options: LoaderOptions) -> PluginDef {
@@ -87,13 +89,13 @@ pub struct Loader {
     /// What the entries of that text have become, in the order of the file.
     slots: RefCell<Vec<Slot>>,
     files: Files,
-    pending: RefCell<Request>,
+    queue: Queue,
     outcome: RefCell<Option<Result<Applied, LoadError>>>,
-    wake: Notify,
-    idle: Notify,
-    relisted: watch::Sender<()>,
-    busy: Cell<bool>,
+    /// What was applied and is not raised yet.
+    news: RefCell<Option<Applied>>,
     applying: Cell<bool>,
+    relisted: watch::Sender<()>,
+    /// Files whose owner was told that they are not read.
     told: RefCell<HashSet<PathBuf>>,
 }
 
@@ -106,8 +108,7 @@ impl Loader {
     ///
     /// The same bytes as before only mean another try for entries whose module could not be loaded.
     pub fn reload(&self) {
-        self.pending.borrow_mut().file = true;
-        self.wake.notify_one();
+        self.queue.add(Request { file: true, ..Request::default() });
     }
 
     /// A file was saved: the list, or the source of a module.
@@ -115,16 +116,11 @@ impl Loader {
         if self.options.file.as_deref() == Some(path) {
             return self.reload();
         }
-        let users = self
-            .modules()
-            .into_iter()
-            .filter(|(name, key)| self.sources(name, key).iter().any(|it| it == path));
-        for (name, key) in users {
+        for (name, key) in self.users_of(path) {
             if self.options.modules.files(&key).is_empty() {
                 self.say_built_in(path, &name);
             } else {
-                self.pending.borrow_mut().modules.insert(key);
-                self.wake.notify_one();
+                self.queue.add(Request { file: false, modules: BTreeSet::from([key]) });
             }
         }
     }
@@ -135,20 +131,17 @@ impl Loader {
     /// Not for the body or the cleanup of an entry: what is waited for may be exactly these.
     pub async fn applied(&self) -> Result<Applied, LoadError> {
         loop {
-            let idle = self.idle.notified();
-            if self.busy.get() || !self.pending.borrow().is_empty() {
-                tokio::select! {
-                    () = idle => continue,
-                    () = self.host.stopping() => return Err(self.error(Cause::Stopped)),
-                }
+            let rest = async {
+                self.queue.idle().await;
+                self.rest().await;
+            };
+            tokio::select! {
+                () = rest => {}
+                () = self.host.stopping() => return Err(self.error(Cause::Stopped)),
             }
-            self.rest().await;
-            if !self.busy.get() && self.pending.borrow().is_empty() {
-                return self
-                    .outcome
-                    .borrow()
-                    .clone()
-                    .expect("a loader that others can see has started");
+            if self.queue.is_idle() {
+                let outcome = self.outcome.borrow().clone();
+                return outcome.expect("a loader that others can see has started");
             }
         }
     }
@@ -172,28 +165,15 @@ impl Loader {
 
     /// Why no turn may start: nothing if every enabled entry runs that is not optional, else the causes in one line.
     pub fn problem(&self) -> Option<String> {
-        match self.applying.get() {
-            true => Some(format!("{} is being applied", self.file_name())),
-            false => diagnose::problem(&self.entries()),
+        if self.applying.get() {
+            return Some(format!("{} is being applied", self.file_name()));
         }
+        diagnose::problem(&self.entries())
     }
 
     /// What the loader last read of a file that it watches.
     pub(crate) fn last_read(&self, path: &Path) -> Option<Print> {
         self.files.last(path)
-    }
-}
-
-/// What is to be looked at again.
-#[derive(Debug, Clone, Default)]
-struct Request {
-    file: bool,
-    modules: BTreeSet<ModuleKey>,
-}
-
-impl Request {
-    fn is_empty(&self) -> bool {
-        !self.file && self.modules.is_empty()
     }
 }
 
@@ -205,13 +185,11 @@ impl Loader {
             text: RefCell::new("".into()),
             slots: RefCell::default(),
             files: Files::default(),
-            pending: RefCell::default(),
+            queue: Queue::default(),
             outcome: RefCell::default(),
-            wake: Notify::new(),
-            idle: Notify::new(),
-            relisted: watch::Sender::new(()),
-            busy: Cell::new(false),
-            applying: Cell::new(false),
+            news: RefCell::default(),
+            applying: Cell::default(),
+            relisted: watch::Sender::default(),
             told: RefCell::default(),
         }
     }
@@ -219,53 +197,44 @@ impl Loader {
     /// One request after the other, for as long as the loader runs. A plugin that never comes to rest holds up none.
     async fn serve(&self) {
         loop {
-            while let Some(request) = self.next_request() {
-                self.busy.set(true);
-                let outcome = self.look(request).await;
-                self.outcome.replace(Some(outcome));
-                self.busy.set(false);
-            }
-            self.idle.notify_waiters();
+            self.queue.drain(async |request| self.look(request).await).await;
             tokio::select! {
                 () = self.rest() => self.say_applied(),
-                () = self.wake.notified() => continue,
+                () = self.queue.added() => continue,
             }
-            self.wake.notified().await;
+            self.queue.added().await;
         }
     }
 
-    /// Waits until no entry is starting or stopping. One that waits for a service is at rest.
+    /// Waits until no entry is starting or stopping. One that waits for a service is at rest, and one that waits for
+    /// whoever asks here is not waited for.
     async fn rest(&self) {
-        while let Some(mount) = self.moving() {
-            mount.settled().await;
+        loop {
+            let moving = self.slots.borrow().iter().find_map(Slot::moving);
+            let Some(mount) = moving else { return };
+            if mount.settled().await == Waited::Requested {
+                return;
+            }
             tokio::task::yield_now().await;
         }
     }
 
-    fn moving(&self) -> Option<Mount> {
-        self.slots.borrow().iter().find_map(Slot::moving)
-    }
-
     fn say_applied(&self) {
-        let outcome = self.outcome.borrow().clone();
-        if let Some(Ok(applied)) = outcome {
+        if let Some(applied) = self.news.take() {
             self.host.emit(&applied);
         }
     }
 
-    fn next_request(&self) -> Option<Request> {
-        Some(self.pending.take()).filter(|it| !it.is_empty())
-    }
-
     /// A list that is refused does not keep a module from being reloaded that was saved with it.
-    async fn look(&self, request: Request) -> Result<Applied, LoadError> {
+    async fn look(&self, request: Request) {
         let outcome = self.pass(&request).await;
-        let Err(err) = &outcome else { return outcome };
-        self.say(format!("{} not applied: {}", err.file, err.cause));
-        if request.file && !request.modules.is_empty() && !matches!(err.cause, Cause::Refused(_)) {
-            self.pending.borrow_mut().modules.extend(request.modules);
+        if let Err(err) = &outcome {
+            self.say(format!("{} not applied: {}", err.file, err.cause));
+            if request.file && !matches!(err.cause, Cause::Refused(_)) {
+                self.queue.add(Request { file: false, ..request });
+            }
         }
-        outcome
+        self.outcome.replace(Some(outcome));
     }
 
     /// Plans, asks, and applies; plans again if the file became another one while a listener held the change.
@@ -274,7 +243,7 @@ impl Loader {
             let plan = self.plan(request)?;
             let change = Change { file: self.called(&plan), entries: plan.changes() };
             if !change.entries.is_empty() {
-                self.hold(change.clone()).await?;
+                change.ask(&self.host).await?;
             }
             if !self.has_moved_on(&plan) {
                 return Ok(self.apply(plan, &change).await);
@@ -287,35 +256,14 @@ impl Loader {
         let current = self.text.borrow().clone();
         let text = if request.file { self.read()? } else { current.clone() };
         let fresh = text != current;
-        let entries = match fresh {
-            true => entries::read(&text).map_err(|cause| self.error(cause))?,
-            false => self.slots.borrow().iter().map(|it| it.entry.clone()).collect(),
+        let entries = if fresh {
+            entries::read(&text).map_err(|cause| self.error(cause))?
+        } else {
+            self.slots.borrow().iter().map(|it| it.entry.clone()).collect()
         };
         Planner::new(self, text, fresh, request.modules.clone())
             .plan(entries)
             .map_err(|faults| self.error(Cause::Faults(faults)))
-    }
-
-    fn read(&self) -> Result<Rc<str>, LoadError> {
-        let Some(path) = &self.options.file else { return Ok(self.options.text.into()) };
-        let bytes = self.files.read(path).map_err(|err| self.error(Cause::Read(Arc::new(err))))?;
-        let text = String::from_utf8(bytes).map_err(|_| self.error(Cause::Encoding))?;
-        Ok(text.into())
-    }
-
-    async fn hold(&self, change: Change) -> Result<(), LoadError> {
-        let file = change.file.clone();
-        let answer = self.host.parallel::<BeforeApply>(Rc::new(change)).await;
-        answer.map_err(|ParallelError(errors)| {
-            let reasons: Vec<_> = errors.iter().map(|it| it.source.to_string()).collect();
-            LoadError { file, cause: Cause::Refused(reasons.join("; ")) }
-        })
-    }
-
-    fn has_moved_on(&self, plan: &Plan) -> bool {
-        let path = self.options.file.as_deref().filter(|_| plan.fresh);
-        let now = path.map(Print::look).filter(|it| !it.is_unsettled());
-        now.is_some() && now != path.and_then(|it| self.files.last(it))
     }
 
     /// Stops all that leaves, and only then starts what comes: both may provide the same service.
@@ -335,44 +283,18 @@ impl Loader {
         };
         let lines = self.lines(&plan, &applied);
         self.text.replace(plan.text);
-        let slots = plan.planned.into_iter().map(|it| self.occupy(it)).collect();
+        let slots = plan.planned.into_iter().map(|it| it.carry_out(&self.host)).collect();
         self.slots.replace(slots);
         self.applying.set(false);
         self.relisted.send_replace(());
-        lines.into_iter().for_each(|it| self.say(it));
+        for line in lines {
+            self.say(line);
+        }
+        self.news.replace(Some(applied.clone()));
         applied
-    }
-
-    /// Mounts what is to be mounted. What is written down is what was done, not what was wanted.
-    fn occupy(&self, planned: Planned) -> Slot {
-        let Planned { entry, key, before, step } = planned;
-        let stays = before.and_then(|it| it.running);
-        let (running, failure) = match step {
-            Step::Keep => (stays, None),
-            Step::Skip => (None, None),
-            Step::Fail(problem) => (stays, Some(problem)),
-            Step::Mount(def, config) => {
-                match self.host.plugin_named(&entry.id, &def, config.clone()) {
-                    Ok(mount) => (
-                        Some(Rc::new(Running { mount, def, name: entry.name.clone(), config })),
-                        None,
-                    ),
-                    Err(err) => (None, Some(err.to_string())),
-                }
-            }
-        };
-        Slot { entry, key, running, failure }
     }
 
     fn is_starting(&self) -> bool {
         self.outcome.borrow().is_none()
-    }
-
-    fn error(&self, cause: Cause) -> LoadError {
-        LoadError { file: self.file_name(), cause }
-    }
-
-    fn say(&self, line: String) {
-        self.host.emit(&Notice(line));
     }
 }

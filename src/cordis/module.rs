@@ -80,6 +80,7 @@ impl Builtins {
     }
 
     /// With one plugin more; it takes the place of one of the same name.
+    #[must_use]
     pub fn with(mut self, name: &str, def: PluginDef) -> Self {
         self.0.insert(name.to_owned(), def.named(name));
         self
@@ -94,10 +95,8 @@ impl Builtins {
 impl ModuleSource for Builtins {
     fn resolve(&self, name: &str, _base: &Path) -> Result<ModuleKey, ModuleError> {
         let plain = original_name(name).unwrap_or(name);
-        match self.0.contains_key(plain) {
-            true => Ok(ModuleKey(plain.into())),
-            false => Err(self.unknown(name, plain)),
-        }
+        let known = self.0.contains_key(plain);
+        known.then(|| ModuleKey(plain.into())).ok_or_else(|| self.unknown(name, plain))
     }
 
     fn load(&self, key: &ModuleKey) -> Result<PluginDef, ModuleError> {

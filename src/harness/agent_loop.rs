@@ -9,16 +9,17 @@
 
 mod ask;
 mod failure;
+mod outcome;
 mod turn;
 
 use std::{num::NonZeroU32, rc::Rc};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use thiserror::Error;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+pub use self::outcome::{RunError, TurnOutcome};
 use self::{ask::Finish, failure::Failure, turn::Turn};
 use crate::{
     cordis::{
@@ -27,11 +28,7 @@ use crate::{
     harness::{
         llm::{Delta, Llm},
         prompt::Prompt,
-        session::{
-            Session,
-            error::SessionError,
-            event::{Reason, TurnError},
-        },
+        session::{Session, event::Reason},
         tools::{CallRequest, ToolResult, Tools, pipeline::until_cancelled},
     },
 };
@@ -120,7 +117,7 @@ impl AgentLoop {
         if text.trim().is_empty() {
             return Err(RunError::Empty);
         }
-        self.wait_for_changes(session, &cancel).await?;
+        self.wait_for_changes(&cancel).await?;
         self.may_begin(session)?;
         let mut turn = Turn::open(session, cancel, &self.turns)?;
         let stop = turn.stop.clone();
@@ -141,46 +138,6 @@ impl AgentLoop {
     pub fn is_busy(&self, session: &Session) -> bool {
         session.is_mid_turn() && session.sealed().is_none()
     }
-}
-
-/// How a turn ended.
-#[derive(Debug, Clone)]
-pub struct TurnOutcome {
-    /// The reason in `turn/end`.
-    pub reason: Reason,
-    /// The last text of the model; empty when it wrote none.
-    pub text: String,
-    /// What went wrong, when the reason is `error`.
-    pub error: Option<TurnError>,
-    /// Model requests that were begun.
-    pub steps: u32,
-    /// Tool calls that got a result.
-    pub tool_calls: u32,
-    /// Those of them that a plugin or the user refused.
-    pub denied: u32,
-}
-
-/// Why no turn began.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// Nothing was said.
-    #[error("the text is empty")]
-    Empty,
-    /// One turn at a time.
-    #[error("a turn of this session is running")]
-    Busy,
-    /// No turn on a half-loaded agent: a policy that failed to start must not mean "no policy".
-    #[error("{0}")]
-    NotReady(String),
-    /// Stopped while it waited for a change of the configuration to be applied.
-    #[error("stopped before the turn began")]
-    Cancelled,
-    /// The caller holds a loop that is gone.
-    #[error("the agent loop was unloaded")]
-    Unloaded,
-    /// The log does not take the first event.
-    #[error(transparent)]
-    Log(#[from] SessionError),
 }
 
 /// `agent/request`: the part of a request that plugins may change. What comes out is logged before it is sent.
@@ -227,17 +184,11 @@ impl Emit for AssistantDelta {
 
 // How a turn goes.
 impl AgentLoop {
-    /// A turn that is asked for while a change is being applied runs on the changed agent.
-    async fn wait_for_changes(
-        &self,
-        session: &Session,
-        cancel: &CancellationToken,
-    ) -> Result<(), RunError> {
-        let Some(loader) = self.loader.get() else { return Ok(()) };
-        // A change waits for the turn that runs, so waiting for the change here would hide that the session is busy.
-        if self.is_busy(session) {
-            return Err(RunError::Busy);
-        }
+    /// A turn that is asked for while a change is being applied runs on the changed agent. But while another turn runs
+    /// no change is applied, and a turn inside of a turn must not wait for what waits for the outer one.
+    async fn wait_for_changes(&self, cancel: &CancellationToken) -> Result<(), RunError> {
+        let idle = *self.turns.borrow() == 0;
+        let Some(loader) = self.loader.get().filter(|_| idle) else { return Ok(()) };
         // The outcome does not matter here: `problem` says whether the agent is whole.
         until_cancelled(cancel, loader.applied()).await.map(drop).ok_or(RunError::Cancelled)
     }

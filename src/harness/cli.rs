@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::answer::{Who, judge};
 use self::console::{Console, Entered, Signal};
+use self::opening::introduction;
 use self::outcome::verdict;
 use self::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
 use self::transcript::{Transcript, question};
@@ -99,7 +100,7 @@ struct Cli {
     transcript: RefCell<Transcript>,
     /// There while a turn runs; Ctrl-C pulls it.
     turn: watch::Sender<Option<CancellationToken>>,
-    /// No further turn begins.
+    /// This plugin is being unloaded: no further turn begins.
     is_leaving: Cell<bool>,
     last_interrupt: Cell<Option<Instant>>,
 }
@@ -142,7 +143,7 @@ impl Cli {
 
     async fn converse(&self, session: &Rc<Session>) {
         self.greet(session);
-        while !self.is_leaving.get() {
+        while !self.is_leaving.get() && !self.console.is_stopping() {
             match self.console.line(PROMPT).await {
                 Entered::Line(text) if text.trim().is_empty() => {}
                 Entered::Line(text) => self.console.turn_ended(self.turn(session, &text).await),
@@ -150,21 +151,14 @@ impl Cli {
                 Entered::End => return self.console.finish(self.console.conversation_status()),
             }
         }
-    }
-
-    fn greet(&self, session: &Session) {
-        if self.console.is_terminal() && !self.console.arguments().quiet {
-            self.console.say(&format!("{}\n", introduction(session)));
-        } else {
-            self.console.notice(&introduction(session));
-        }
-        if let Some(earlier) = self.console.enter(session.id()) {
-            let notice = format!("this is a new session; the one before it was {earlier}");
-            self.console.notice(&notice);
+        if self.console.is_stopping() {
+            self.console.finish(COMPLETED);
         }
     }
 
     /// One turn; the exit status if it was the last one.
+    // Differs: the full-size command line takes text while a turn runs and hands it to the agent between two steps. Here
+    // it waits for the prompt, where the user sees it once more before it is sent.
     async fn turn(&self, session: &Rc<Session>, text: &str) -> u8 {
         let cancel = CancellationToken::new();
         self.turn.send_replace(Some(cancel.clone()));
@@ -209,6 +203,7 @@ impl Cli {
         Ok(())
     }
 
+    // Differs: the full-size headless bundle prints the last text and nothing else, as `--quiet` does here.
     fn show(&self, SessionEvent { session, event }: &SessionEvent) {
         let (id, kind) = (session.id(), event.body.kind());
         tracing::debug!(session = id, seq = event.seq, kind, "logged");
@@ -263,7 +258,6 @@ impl Cli {
 /// What ends it.
 impl Cli {
     fn stop(&self, signal: Signal) {
-        self.is_leaving.set(self.is_leaving.get() || signal == Signal::Stop);
         let turn = self.turn.borrow().clone();
         match (turn, signal) {
             (Some(turn), _) if !turn.is_cancelled() => turn.cancel(),
@@ -291,9 +285,4 @@ impl Cli {
         let mut turn = self.turn.subscribe();
         drop(timeout(LAST_WORDS, turn.wait_for(Option::is_none)).await);
     }
-}
-
-fn introduction(session: &Session) -> String {
-    let id = session.id();
-    format!("session {id} (continue later: nano-cordis --resume {id})")
 }

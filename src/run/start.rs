@@ -15,27 +15,26 @@ use tokio::time::timeout;
 
 use super::Program;
 use super::list::notices_saves;
-use crate::cordis::{Loader, LoaderOptions, Mount, Service, State, loader};
+use crate::cordis::{Loader, LoaderOptions, loader};
 use crate::harness::cli::console::Entered;
 use crate::harness::cli::status::{INTERRUPTED, MISUSED};
 
 /// A plugin that starts for so long is named.
 const SLOW_START: Duration = Duration::from_secs(10);
-/// A one-shot waits so many times as long, then gives up.
-const PATIENCE: u32 = 3;
+/// A one-shot waits so much longer, then gives up.
+const LAST_CHANCE: Duration = Duration::from_secs(20);
 
 impl Program {
     pub(super) async fn lead(&self, options: LoaderOptions) -> Infallible {
-        let loader = self
-            .root
-            .plugin(&loader::plugin(options), Value::Null)
-            .expect("the root context is active");
-        if let Err(problem) = self.started(&loader).await {
-            return self.refuse(&problem).await;
+        let mount = self.root.plugin(&loader::plugin(options), Value::Null);
+        if let Err(err) = mount.expect("the root context is active").ready().await {
+            let cause = err.source().map_or_else(|| err.to_string(), ToString::to_string);
+            return self.refuse(&cause).await;
         }
-        let Some(loader) = self.root.get::<Loader>() else {
-            return self.refuse("the loader has gone").await;
-        };
+        let loader = self.root.get::<Loader>().expect("an active loader provides itself");
+        if !self.has_come_to_rest(&loader).await {
+            return self.refuse(&problem_of(&loader)).await;
+        }
         let problem = loader.problem().or_else(|| self.is_leaderless());
         match &problem {
             Some(problem) if self.must_be_whole(&loader) => return self.refuse(problem).await,
@@ -49,32 +48,18 @@ impl Program {
         self.stand_in(&loader, problem.is_some()).await
     }
 
-    /// Waits until every entry is at rest. Who is slow is named.
-    async fn started(&self, loader: &Mount) -> Result<(), String> {
-        let mut ready = pin!(loader.ready());
-        for waited in 1.. {
-            match timeout(SLOW_START, &mut ready).await {
-                Ok(Ok(_)) => return Ok(()),
-                Ok(Err(err)) => {
-                    return Err(err.source().map_or_else(|| err.to_string(), ToString::to_string));
-                }
-                Err(_) if waited >= PATIENCE && self.console.arguments().is_one_shot() => {
-                    let seconds = (SLOW_START * PATIENCE).as_secs();
-                    return Err(format!("still starting after {seconds} s: {}", self.starting()));
-                }
-                Err(_) => self.console.warn(&format!("still starting: {}", self.starting())),
-            }
+    /// Waits until no entry is starting. Who is slow is named; a one-shot waits only so long.
+    async fn has_come_to_rest(&self, loader: &Loader) -> bool {
+        let mut at_rest = pin!(loader.applied());
+        if timeout(SLOW_START, &mut at_rest).await.is_ok() {
+            return true;
         }
-        unreachable!("the loop above has no end")
-    }
-
-    fn starting(&self) -> String {
-        let fibers = self
-            .root
-            .fibers()
-            .into_iter()
-            .filter(|it| it.state == State::Loading && it.name != Loader::NAME);
-        fibers.map(|it| it.name).collect::<Vec<_>>().join(", ")
+        self.console.warn(&problem_of(loader));
+        if self.console.arguments().is_one_shot() {
+            return timeout(LAST_CHANCE, at_rest).await.is_ok();
+        }
+        drop(at_rest.await);
+        true
     }
 
     /// Only a person at a terminal can mend the list, and only if a save of it is noticed.
@@ -105,6 +90,8 @@ impl Program {
                 false => self.console.warn(&loader.problem().unwrap_or(problem)),
             }
             let entered = tokio::select! {
+                // First: what is typed belongs to the plugin that leads as soon as there is one.
+                biased;
                 () = self.console.until_led(true) => continue,
                 entered = self.console.unattended(), if self.console.is_terminal() => entered,
             };
@@ -112,4 +99,8 @@ impl Program {
             return pending().await;
         }
     }
+}
+
+fn problem_of(loader: &Loader) -> String {
+    loader.problem().unwrap_or_else(|| "the list of plugins is not at rest".into())
 }

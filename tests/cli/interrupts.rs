@@ -1,12 +1,14 @@
 //! Ctrl-C, signals, and the end of the terminal.
 
+use std::time::{Duration, Instant};
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::{
-    Folder, Running, SCRIPTED_END, kinds, list, reason, said, script, scripted, until,
+    Folder, Running, SCRIPTED_END, WAIT_FOR_GO, kinds, list, reason, said, script, scripted, until,
 };
-use crate::terminal::{CTRL_C, CTRL_D, Terminal};
+use crate::terminal::{CTRL_C, CTRL_D, HANGS_UP, Terminal};
 
 /// A model that has a command run that would take a minute, then answers; nothing is asked.
 fn sleeper() -> String {
@@ -151,11 +153,10 @@ fn term_in_a_turn_stops_in_order() {
 fn term_at_the_prompt_leaves_the_terminal_as_it_was() {
     let folder = Folder::with(&scripted("{content: Hello}"));
     let mut terminal = Terminal::start(folder.command(&[]));
-    let before = terminal.modes();
 
     terminal.wait_for("you> ");
     kill(Pid::from_raw(terminal.process_id()), Signal::SIGTERM).unwrap();
-    let after = terminal.modes_at_the_end();
+    let (before, after) = (terminal.modes_at_first.clone(), terminal.modes_at_the_end());
     let (shown, status) = terminal.ended();
 
     assert_eq!((after, status), (before, 143));
@@ -165,15 +166,50 @@ fn term_at_the_prompt_leaves_the_terminal_as_it_was() {
 #[test]
 fn a_terminal_that_goes_away_ends_the_program_in_order() {
     let folder = Folder::with(&sleeper());
-    let mut terminal = Terminal::start(folder.command(&[]));
+    let mut terminal = Terminal::start(folder.shell_command(&format!("{HANGS_UP} nano-cordis")));
 
     terminal.wait_for("you> ");
     terminal.type_keys("one\r");
     let command = command_of(&folder);
+    let begun = Instant::now();
     let status = terminal.hang_up();
 
+    assert!(begun.elapsed() < Duration::from_secs(3));
     assert_eq!((status, reason(&folder.log())), (129, "aborted"));
     assert!(!is_alive(command));
+}
+
+#[test]
+fn a_terminal_that_goes_away_at_the_prompt_is_no_plain_end_of_input() {
+    for term in ["xterm", "dumb"] {
+        let folder = Folder::with(&scripted("{content: Hello}"));
+        let mut command = folder.shell_command(&format!("{HANGS_UP} nano-cordis"));
+        command.env("TERM", term);
+        let mut terminal = Terminal::start_as_it_is(&command);
+
+        terminal.wait_for("you> ");
+
+        assert_eq!(terminal.hang_up(), 129);
+    }
+}
+
+#[test]
+fn a_hangup_that_the_program_was_started_to_ignore_does_not_stop_it() {
+    let folder = Folder::with(&list(&[
+        ("llm", &script(&format!("{WAIT_FOR_GO}, {{content: done}}"))),
+        ("approval", ""),
+    ]));
+    let line = "trap '' HUP; exec nano-cordis go";
+    let running = Running::start(folder.shell_command(line));
+
+    until("the call", || {
+        folder.sessions().len() == 1 && kinds(&folder.log()).contains(&"tool/call")
+    });
+    running.signal(Signal::SIGHUP);
+    folder.write("go", "");
+    let ended = running.ended_with_input_open();
+
+    assert_eq!((ended.code(), reason(&folder.log())), (0, "completed"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod arguments;
 mod conversation;
 mod interrupts;
 mod one_shot;
+mod readme;
 mod reload;
 mod resume;
 mod whole;

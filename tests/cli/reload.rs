@@ -189,3 +189,25 @@ fn a_one_shot_applies_no_change() {
     assert!(ended.out.ends_with("assistant> Old\n"), "{}", ended.out);
     assert_eq!((ended.err.as_str(), ended.code()), ("", 0));
 }
+
+#[test]
+fn a_line_typed_while_nothing_leads_is_a_turn_whose_question_can_be_answered() {
+    let folder = Folder::with(&list(&[]));
+    let mut terminal = Terminal::start(folder.command(&[]));
+    terminal.wait_for("you> ");
+    folder.save(&list(&[("cli", "")]));
+    terminal.wait_for("no entry leads a conversation");
+    terminal.wait_for("you> ");
+    terminal.type_keys("one\r");
+    // The editor has been left, so the line is there.
+    terminal.wait_for("\x1b[?2004l");
+
+    folder.save(&list(&[]));
+    terminal.wait_for("[y/N] ");
+    terminal.type_keys("y\r");
+    terminal.wait_for("[result] hello from nano");
+    terminal.wait_for("you> ");
+    terminal.type_keys(CTRL_D);
+
+    assert_eq!((terminal.ended().1, said(&folder.log())), (0, vec!["one"]));
+}

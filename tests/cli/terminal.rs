@@ -13,6 +13,9 @@ pub(crate) const CTRL_C: &str = "\x03";
 pub(crate) const CTRL_U: &str = "\x15";
 pub(crate) const CTRL_D: &str = "\x04";
 
+/// What the shell does before it starts a program that loses its terminal.
+pub(crate) const HANGS_UP: &str = "stty eof undef; exec ";
+
 /// A program in a terminal.
 pub(crate) struct Terminal {
     child: Box<dyn Child + Send + Sync>,
@@ -20,6 +23,8 @@ pub(crate) struct Terminal {
     shown: Arc<Shown>,
     /// Up to here the test has looked.
     seen: usize,
+    /// How the terminal treated keys and output before the program began.
+    pub(crate) modes_at_first: String,
     /// Kept open: closing it is hanging up.
     master: Box<dyn MasterPty + Send>,
 }
@@ -35,6 +40,7 @@ impl Terminal {
     pub(crate) fn start_as_it_is(command: &Command) -> Self {
         let size = PtySize { rows: 24, cols: 80, ..PtySize::default() };
         let pair = native_pty_system().openpty(size).unwrap();
+        let modes_at_first = modes(&*pair.master);
         let child = pair.slave.spawn_command(builder(command)).unwrap();
         drop(pair.slave);
         let shown = Shown::of(pair.master.try_clone_reader().unwrap());
@@ -43,6 +49,7 @@ impl Terminal {
             keys: pair.master.take_writer().unwrap(),
             shown,
             seen: 0,
+            modes_at_first,
             master: pair.master,
         }
     }
@@ -61,19 +68,14 @@ impl Terminal {
         self.child.process_id().unwrap().try_into().unwrap()
     }
 
-    /// How the terminal treats keys and output.
-    pub(crate) fn modes(&self) -> String {
-        let modes = self.master.get_termios().unwrap();
-        format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
-    }
-
-    /// The same when the program has ended.
+    /// How the terminal treats keys and output when the program has ended.
     pub(crate) fn modes_at_the_end(&self) -> String {
         assert!(self.shown.has_ended(), "it does not end: {}", self.shown.all());
-        self.modes()
+        modes(&*self.master)
     }
 
-    /// The terminal goes away, and the program ends: its exit status.
+    /// The terminal goes away, and the program ends: its exit status. For a command of [`HANGS_UP`], without which the
+    /// library presses Ctrl-D before it closes the terminal.
     pub(crate) fn hang_up(self) -> u32 {
         let Terminal { child, mut keys, shown, master, .. } = self;
         shown.leave();
@@ -97,6 +99,11 @@ impl Terminal {
         assert!(is_over, "it does not end: {all}");
         (all, status.exit_code())
     }
+}
+
+fn modes(terminal: &dyn MasterPty) -> String {
+    let modes = terminal.get_termios().unwrap();
+    format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
 }
 
 fn builder(command: &Command) -> CommandBuilder {

@@ -271,7 +271,9 @@ fn k_065_a_failed_consumer_does_not_hold_up_its_provider() {
 #[test]
 fn k_056_a_consumers_cleanup_can_still_use_the_service() {
     kernel(async |test| {
-        let provider = test.probe("provider").gives("x").mount(&test.root);
+        let (host, provider) = test.host("provider").await;
+        give(&host, "x", "value").unwrap();
+        host.effect(|| test.journal.line("provider's cleanup")).unwrap();
         let journal = test.journal.clone();
         test.mount(&define("consumer", ["x"], async move |ctx| {
             let (own, journal) = (ctx.clone(), journal.clone());
@@ -284,11 +286,10 @@ fn k_056_a_consumers_cleanup_can_still_use_the_service() {
             Ok(())
         }));
         rest().await;
-        test.journal.take();
 
         provider.dispose().await;
 
-        assert_eq!(test.journal.take(), ["read Some(\"provider\")", "provider stop"]);
+        assert_eq!(test.journal.take(), ["read Some(\"value\")", "provider's cleanup"]);
     });
 }
 

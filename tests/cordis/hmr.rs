@@ -116,6 +116,27 @@ fn k_193_a_burst_of_writes_is_one_save_and_the_last_content_wins() {
 }
 
 #[test]
+fn as_long_as_the_file_changes_it_is_not_read() {
+    kernel(async |test| {
+        let (stage, bell) = stage(&test, &[]);
+        stage.echo("a");
+        stage.start(list(&[])).await.unwrap();
+
+        for count in 1..=10 {
+            let entry = format!("- {{ id: a, name: a, config: {{ n: {count} }} }}\n");
+            stage.write("cordis.yml", list(&[]) + &entry);
+            bell.ring();
+            pass(70).await;
+        }
+        let before = stage.took_place();
+        pass(3000).await;
+
+        assert_eq!(before, [""; 0]);
+        assert_eq!(stage.took_place(), [r#"a start {"n":10}"#]);
+    });
+}
+
+#[test]
 fn k_194_spaced_saves_are_applied_one_by_one() {
     kernel(async |test| {
         let (stage, bell) = stage(&test, &[]);

@@ -225,7 +225,8 @@ fn without_a_file_the_embedded_list_counts() {
 fn a_thousand_entries_load_each_module_once() {
     kernel(async |test| {
         let stage = Stage::with_probes(&test, &["a"]);
-        let list: String = (0..1000).map(|it| format!("- {{ id: e{it}, name: a }}\n")).collect();
+        let list: Vec<_> = (0..1000).map(|it| format!("- {{ id: e{it}, name: a }}\n")).collect();
+        let list = list.concat();
 
         stage.start(&list).await.unwrap();
         let started = stage.took_place().len();

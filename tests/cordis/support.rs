@@ -21,8 +21,10 @@ use nano_cordis::cordis::{
 };
 
 pub(crate) use probe::{Label, Probe, define, get, give, read};
+pub(crate) use process::alone;
 
 mod probe;
+mod process;
 
 /// On the paused clock this passes in no time as soon as every task waits for something that never comes.
 const FOREVER: Duration = Duration::from_hours(24);

@@ -3,8 +3,11 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Instant};
 
 use nano_cordis::{
-    cordis::Next,
-    harness::shell::{ShellEnv, ShellError, ShellRequest},
+    cordis::{Next, plugin},
+    harness::{
+        llm_openai,
+        shell::{ShellEnv, ShellError, ShellRequest},
+    },
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -175,6 +178,20 @@ fn h_136_a_plugin_takes_its_own_variable_out_but_the_user_has_the_last_word() {
         let result = rig.run("echo \"[$MINE$NAMED$PLAIN]\"").await;
 
         assert_eq!(result.stdout.text, "[23]\n");
+    });
+}
+
+#[test]
+fn h_136_the_variable_of_the_models_key_is_kept_from_commands_whatever_its_name() {
+    shell_in(json!({}), [("MY_ACCESS", "sesame"), ("PLAIN", "1")], async |rig| {
+        let config =
+            json!({ "baseUrl": "http://127.0.0.1:9", "model": "m", "apiKeyEnv": "MY_ACCESS" });
+        let model = rig.ctx.plugin(&plugin(llm_openai::apply), config).unwrap();
+        model.ready().await.unwrap();
+
+        let result = rig.run("echo \"[$MY_ACCESS$PLAIN]\"").await;
+
+        assert_eq!(result.stdout.text, "[1]\n");
     });
 }
 

@@ -83,8 +83,9 @@ fn follow(path: &Path, folders: &mut BTreeSet<PathBuf>, left: &mut usize) {
     }
 }
 
-/// Under its one true name, so that no folder is watched twice.
+/// Under its one true name, so that no folder is watched twice. If it is gone, the nearest one in which it may come back.
 fn folder(path: &Path) -> Option<PathBuf> {
-    let parent = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::canonicalize(parent).ok()
+    let here =
+        |it: &Path| if it.as_os_str().is_empty() { PathBuf::from(".") } else { it.to_owned() };
+    path.ancestors().skip(1).find_map(|it| fs::canonicalize(here(it)).ok())
 }

@@ -1,7 +1,9 @@
 //! What the loader says of a save: before it applies it, when it has, and to the user.
 
-use super::entries::Entry;
-use crate::cordis::{Emit, Parallel};
+use std::rc::Rc;
+
+use super::{Cause, Entry, LoadError};
+use crate::cordis::{Context, Emit, Parallel, ParallelError};
 
 /// `cordis/notice`: one line for the user.
 #[derive(Debug, Clone)]
@@ -34,6 +36,15 @@ impl Change {
     /// The line of a listener that holds this change.
     pub fn held(&self, until: &str) -> Notice {
         Notice(format!("{} changed; {until}", self.file))
+    }
+
+    /// Asks everybody who may hold or refuse it.
+    pub(super) async fn ask(&self, host: &Context) -> Result<(), LoadError> {
+        let answer = host.parallel::<BeforeApply>(Rc::new(self.clone())).await;
+        answer.map_err(|ParallelError(errors)| {
+            let reasons: Vec<_> = errors.iter().map(|it| it.source.to_string()).collect();
+            LoadError { file: self.file.clone(), cause: Cause::Refused(reasons.join("; ")) }
+        })
     }
 }
 

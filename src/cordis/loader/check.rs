@@ -8,7 +8,7 @@ use super::{
     placeholders::{Filling, has_placeholder},
     plan::Planner,
 };
-use crate::cordis::{PluginDef, module::did_you_mean, nearest};
+use crate::cordis::{Fault as ConfigFault, PluginDef, guard, module::did_you_mean, nearest};
 
 impl<'a> Planner<'a> {
     pub(super) fn fill<'d>(&self, entry: &Entry, def: &'d PluginDef) -> Filling<'d>
@@ -35,9 +35,8 @@ impl<'a> Planner<'a> {
         def: &PluginDef,
     ) -> Result<Value, Vec<Fault>> {
         let filling = self.fill(entry, def);
-        let checked = def.check(&filling.config).err().map(|err| err.faults).unwrap_or_default();
         let known = |path: &str| filling.faults.iter().any(|(at, _)| at == path);
-        let checked = checked
+        let checked = checked(def, &filling.config)
             .into_iter()
             .filter(|it| !known(&it.path))
             .map(|it| (quote_hint(filling.hide(&it.path, it.problem)), it.path));
@@ -65,7 +64,9 @@ impl<'a> Planner<'a> {
                 field: String::new(),
                 problem,
             },
-            None => Fault::at(&self.text, place, named(&entry.id), &join("config", path), problem),
+            None => {
+                Fault::at(&self.places, place, named(&entry.id), &join("config", path), problem)
+            }
         }
     }
 
@@ -77,7 +78,7 @@ impl<'a> Planner<'a> {
     ) -> Option<Fault> {
         let problem = "a guard cannot be optional: without it nothing would be guarded".to_owned();
         let wrong = entry.optional && def.is_guard();
-        wrong.then(|| Fault::at(&self.text, place, named(&entry.id), "optional", problem))
+        wrong.then(|| Fault::at(&self.places, place, named(&entry.id), "optional", problem))
     }
 
     /// A mistyped `--set` or `--disable` must not be without effect. Later an entry may go, and they with it.
@@ -99,12 +100,18 @@ fn named(id: &str) -> String {
     format!("entry `{id}`")
 }
 
+/// What the plugin has against a config. A validator that panics has one thing against it.
+fn checked(def: &PluginDef, config: &Value) -> Vec<ConfigFault> {
+    match guard::call(|| def.check(config)) {
+        Ok(Ok(_)) => Vec::new(),
+        Ok(Err(err)) => err.faults,
+        Err(panic) => vec![ConfigFault { path: String::new(), problem: panic.to_string() }],
+    }
+}
+
 /// `model: 1.10` is a number in YAML, and so is `1e3`.
 fn quote_hint(problem: String) -> String {
     let found = problem.strip_prefix("must be a text, not ").unwrap_or_default();
     let is_scalar = found.parse::<f64>().is_ok() || found.parse::<bool>().is_ok();
-    match is_scalar {
-        true => format!("{problem}; put it in quotes"),
-        false => problem,
-    }
+    if is_scalar { format!("{problem}; put it in quotes") } else { problem }
 }

@@ -78,11 +78,9 @@ pub(super) fn problem(entries: &[EntryStatus]) -> Option<String> {
     let moving = wanted.iter().filter_map(|it| moving(it));
     let all: Vec<String> = failures.chain(waits).chain(moving).collect();
     let more = all.len().saturating_sub(SHOWN);
-    let mut text = all.into_iter().take(SHOWN).collect::<Vec<_>>().join("; ");
-    if more > 0 {
-        text += &format!("; and {more} more");
-    }
-    (!text.is_empty()).then_some(text)
+    let rest = (more > 0).then(|| format!("and {more} more"));
+    let shown: Vec<_> = all.into_iter().take(SHOWN).chain(rest).collect();
+    (!shown.is_empty()).then(|| shown.join("; "))
 }
 
 fn failure(entry: &EntryStatus) -> Option<String> {

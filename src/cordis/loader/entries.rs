@@ -3,16 +3,13 @@
 //! Full-size counterpart: the file reader of plugin-include. Watch for: serde reports no places, so a fault knows the
 //! path of what is wrong, and its line is looked up by a second reading that happens only when there is a fault.
 
-use std::{cell::RefCell, collections::HashMap, fmt};
+use std::{cell::RefCell, collections::HashMap, fmt, rc::Rc};
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_yaml::Deserializer as Yaml;
 
-use super::{
-    Cause, Fault,
-    places::{line_of, seek},
-};
+use super::{Cause, Fault, places::Places};
 use crate::cordis::{module::did_you_mean, nearest};
 
 const KEYS: [&str; 5] = ["id", "name", "config", "disabled", "optional"];
@@ -32,22 +29,8 @@ pub struct Entry {
     pub optional: bool,
 }
 
-impl Fault {
-    /// A fault at a field of an entry, or the nearest thing around it that is in the text.
-    pub(super) fn at(
-        text: &str,
-        place: usize,
-        entry: String,
-        field: &str,
-        problem: String,
-    ) -> Self {
-        let line = line_of(text, &join(&place.to_string(), field));
-        Self { entry, line, field: field.to_owned(), problem }
-    }
-}
-
 /// The entries of a file, or everything that is wrong with the list.
-pub(super) fn read(text: &str) -> Result<Vec<Entry>, Cause> {
+pub(super) fn read(text: &Rc<str>) -> Result<Vec<Entry>, Cause> {
     let notes = RefCell::new(Vec::new());
     let top = Node { at: "", notes: &notes };
     let value = top.deserialize(Yaml::from_str(text)).map_err(|err| syntax(text, &err))?;
@@ -56,7 +39,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Entry>, Cause> {
         Value::Array(values) => values,
         other => return Err(Cause::NoList(kind(other))),
     };
-    let mut list = List { text, values, faults: Vec::new() };
+    let mut list = List { places: Places::new(text.clone()), values, faults: Vec::new() };
     list.take(notes.into_inner());
     let entries: Vec<_> = (0..values.len()).map(|place| list.entry(place)).collect();
     list.refuse_repeated_ids(&entries);
@@ -87,7 +70,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
 
 /// A list that is being checked.
 struct List<'a> {
-    text: &'a str,
+    places: Places,
     values: &'a [Value],
     faults: Vec<Fault>,
 }
@@ -95,16 +78,17 @@ struct List<'a> {
 impl List<'_> {
     fn fault(&mut self, place: usize, field: &str, problem: impl Into<String>) {
         let entry = label(place, &self.values[place]);
-        self.faults.push(Fault::at(self.text, place, entry, field, problem.into()));
+        self.faults.push(Fault::at(&self.places, place, entry, field, problem.into()));
     }
 
     /// What the reading of the tree has noted, said of the entry it is in.
     fn take(&mut self, notes: Vec<Note>) {
         for Note { at, twice } in notes {
             let (place, field) = at.split_once('.').unwrap_or((&at, ""));
-            let problem = match twice {
-                true => format!("this key is there twice{}", both_lines(self.text, &at)),
-                false => "merge keys are not read; write out what it stands for".into(),
+            let problem = if twice {
+                format!("this key is there twice{}", both_lines(&self.places, &at))
+            } else {
+                "merge keys are not read; write out what it stands for".into()
             };
             self.fault(place.parse().unwrap_or_default(), field, problem);
         }
@@ -137,7 +121,7 @@ impl List<'_> {
         match map.get(key) {
             Some(Value::String(text)) if !text.trim().is_empty() => return text.clone(),
             None | Some(Value::Null | Value::String(_)) => {
-                self.fault(place, "", format!("it has no `{key}`"))
+                self.fault(place, "", format!("it has no `{key}`"));
             }
             Some(other) => self.fault(
                 place,
@@ -171,7 +155,7 @@ impl List<'_> {
             };
             let before = *first.entry(id).or_insert(place);
             if before != place {
-                let line = line_of(self.text, &format!("{before}.id"));
+                let line = self.places.line(&format!("{before}.id"));
                 let line = line.map(|it| format!(" (line {it})")).unwrap_or_default();
                 self.fault(place, "id", format!("entry {} has this id already{line}", before + 1));
             }
@@ -188,18 +172,19 @@ fn label(place: usize, value: &Value) -> String {
     }
 }
 
-/// An error of the YAML reader, in one line, with a word about tabs, which people do not see.
+/// An error of the YAML reader, in one line, with a word about what people do not see.
 fn syntax(text: &str, err: &serde_yaml::Error) -> Cause {
-    let line = err.location().map(|it| it.line());
-    let tab = line
-        .and_then(|it| text.lines().nth(it - 1))
-        .is_some_and(|it| it.trim_start_matches(' ').starts_with('\t'));
-    let hint = if tab { " (a tab: YAML is indented with blanks)" } else { "" };
+    let line = err.location().and_then(|it| text.lines().nth(it.line() - 1)).unwrap_or_default();
+    let hint = match line.trim_start_matches(' ') {
+        tab if tab.starts_with('\t') => " (a tab: YAML is indented with blanks)",
+        it if it.contains("${") => " (inside `{ }` and `[ ]` a placeholder needs quotes)",
+        _ => "",
+    };
     Cause::Syntax(format!("{err}{hint}").replace('\n', " "))
 }
 
-fn both_lines(text: &str, at: &str) -> String {
-    match (seek(text, at, 0), seek(text, at, 1)) {
+fn both_lines(places: &Places, at: &str) -> String {
+    match (places.nth(at, 0), places.nth(at, 1)) {
         (Some(first), Some(second)) => format!(" (lines {first} and {second})"),
         _ => String::new(),
     }

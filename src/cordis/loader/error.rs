@@ -4,6 +4,8 @@ use std::{fmt, io, sync::Arc};
 
 use thiserror::Error;
 
+use super::{entries::join, places::Places};
+
 /// Why a list was refused as a whole. Nothing was changed.
 #[derive(Debug, Clone, Error)]
 #[error("{file}: {cause}")]
@@ -58,6 +60,20 @@ pub struct Fault {
     pub field: String,
     /// What is wrong.
     pub problem: String,
+}
+
+impl Fault {
+    /// A fault at a field of an entry. A field that is not there has the line of what it should be in.
+    pub(super) fn at(
+        places: &Places,
+        place: usize,
+        entry: String,
+        field: &str,
+        problem: String,
+    ) -> Self {
+        let line = places.line(&join(&place.to_string(), field));
+        Self { entry, line, field: field.to_owned(), problem }
+    }
 }
 
 impl fmt::Display for Fault {

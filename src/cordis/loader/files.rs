@@ -66,9 +66,9 @@ impl Files {
         bytes
     }
 
-    /// Remembers a file that somebody else is about to read.
-    pub(super) fn note(&self, path: &Path) {
-        self.0.borrow_mut().insert(path.to_owned(), Print::look(path));
+    /// Remembers what files were that somebody else has read.
+    pub(super) fn keep(&self, prints: impl IntoIterator<Item = (Print, PathBuf)>) {
+        self.0.borrow_mut().extend(prints.into_iter().map(|(print, path)| (path, print)));
     }
 
     pub(super) fn last(&self, path: &Path) -> Option<Print> {

@@ -88,10 +88,8 @@ impl<'a> Filling<'a> {
             };
             place = map.entry(step).or_insert(Value::Null);
         }
-        *place = match field.is_some_and(|it| it.takes("string")) {
-            true => text.into(),
-            false => value(text)?,
-        };
+        let is_text = field.is_some_and(|it| it.takes("string"));
+        *place = if is_text { text.into() } else { value(text)? };
         Ok(())
     }
 
@@ -126,7 +124,7 @@ impl<'a> Filling<'a> {
             match piece {
                 Piece::Text(text) => filled += text,
                 Piece::Variable { name, default } => {
-                    filled += &self.lookup(name, default, field)?
+                    filled += &self.lookup(name, default, field)?;
                 }
             }
         }
@@ -165,9 +163,10 @@ pub(super) fn has_placeholder(config: &Value) -> bool {
     }
 }
 
-/// Whether a path is that of a field or of something in it.
+/// Whether a path is that of a field or of something in it. The empty path is that of the whole config.
 fn covers(field: &str, path: &str) -> bool {
-    path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    field.is_empty()
+        || path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A scalar that is one placeholder is read as the type that the field wants, if that is not text.
@@ -229,10 +228,10 @@ fn variable(inner: &str) -> Result<Piece<'_>, String> {
     {
         return Err(format!("`${{{inner}}}` names no variable; a literal `${{` is written `$${{`"));
     }
-    match default.is_some_and(|it| it.contains("${")) {
-        true => {
-            Err(format!("the default of `{name}` holds another placeholder, which is not read"))
-        }
-        false => Ok(Piece::Variable { name, default }),
+    if default.is_some_and(|it| it.contains("${")) {
+        return Err(format!(
+            "the default of `{name}` holds another placeholder, which is not read"
+        ));
     }
+    Ok(Piece::Variable { name, default })
 }

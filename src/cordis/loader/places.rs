@@ -1,23 +1,39 @@
 //! Lines in a YAML text. serde gives places to errors only, so that a place is found by failing there.
 
-use std::fmt;
+use std::{cell::Cell, fmt, rc::Rc};
 
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 use serde_yaml::Deserializer as Yaml;
 
-/// The line of what is at a dotted path, or of the nearest thing around it.
-pub(super) fn line_of(text: &str, at: &str) -> Option<usize> {
-    let around = at.rsplit_once('.').map(|(around, _)| around);
-    seek(text, at, 0).or_else(|| line_of(text, around?))
+/// Each look-up reads the text once more; nobody reads the lines of more faults than these.
+const LOOKUPS: usize = 30;
+
+/// Looks up lines in one text.
+pub(super) struct Places {
+    text: Rc<str>,
+    left: Cell<usize>,
 }
 
-/// The line of one occurrence of what is at a dotted path.
-pub(super) fn seek(text: &str, at: &str, occurrence: usize) -> Option<usize> {
-    let steps: Vec<&str> = at.split('.').collect();
-    let seek = Seek { steps: &steps, occurrence };
-    seek.deserialize(Yaml::from_str(text)).err()?.location().map(|it| it.line())
+impl Places {
+    pub(super) fn new(text: Rc<str>) -> Self {
+        Self { text, left: Cell::new(LOOKUPS) }
+    }
+
+    /// The line of what is at a dotted path, or of the nearest thing around it.
+    pub(super) fn line(&self, at: &str) -> Option<usize> {
+        let around = at.rsplit_once('.').map(|(around, _)| around);
+        self.nth(at, 0).or_else(|| self.line(around?))
+    }
+
+    /// The line of one occurrence of what is at a dotted path.
+    pub(super) fn nth(&self, at: &str, occurrence: usize) -> Option<usize> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        let steps: Vec<&str> = at.split('.').collect();
+        let seek = Seek { steps: &steps, occurrence };
+        seek.deserialize(Yaml::from_str(&self.text)).err()?.location().map(|it| it.line())
+    }
 }
 
 /// Follows a path and fails where it ends: only errors know their place. What it does not find it passes over.
@@ -49,9 +65,10 @@ impl<'de> Visitor<'de> for Seek<'_> {
         let index = step.parse().unwrap_or(usize::MAX);
         let mut passed = 0;
         loop {
-            let found = match passed == index {
-                true => list.next_element_seed(Seek { steps: rest, ..self })?.is_some(),
-                false => list.next_element::<IgnoredAny>()?.is_some(),
+            let found = if passed == index {
+                list.next_element_seed(Seek { steps: rest, ..self })?.is_some()
+            } else {
+                list.next_element::<IgnoredAny>()?.is_some()
             };
             if !found {
                 return Ok(());
@@ -70,7 +87,7 @@ impl<'de> Visitor<'de> for Seek<'_> {
             match map.next_key_seed(Key { fail_at })? {
                 None => return Ok(()),
                 Some(key) if key == *step && !rest.is_empty() => {
-                    map.next_value_seed(Seek { steps: rest, ..self })?
+                    map.next_value_seed(Seek { steps: rest, ..self })?;
                 }
                 Some(key) => {
                     passed += usize::from(key == *step);
@@ -102,9 +119,6 @@ impl Visitor<'_> for Key<'_> {
     }
 
     fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<String, E> {
-        match self.fail_at == Some(key) {
-            true => Err(E::custom("here")),
-            false => Ok(key.to_owned()),
-        }
+        if self.fail_at == Some(key) { Err(E::custom("here")) } else { Ok(key.to_owned()) }
     }
 }

@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Entry, EntryChange, Fault, Loader, error::joined};
-use crate::cordis::{ModuleError, ModuleKey, Mount, PluginDef, State};
+use super::{Entry, EntryChange, Fault, Loader, error::joined, places::Places, sources::Loaded};
+use crate::cordis::{Context, Error, ModuleKey, Mount, PluginDef, State};
 
 /// One entry of the list in force, and what became of it.
 #[derive(Clone)]
@@ -79,6 +79,30 @@ impl Slot {
     }
 }
 
+impl Planned {
+    /// Mounts what is to be mounted. What is written down is what was done, not what was wanted.
+    pub(super) fn carry_out(self, host: &Context) -> Slot {
+        let stays = self.before.and_then(|it| it.running);
+        let (running, failure) = match self.step {
+            Step::Keep => (stays, None),
+            Step::Skip => (None, None),
+            Step::Fail(problem) => (stays, Some(problem)),
+            Step::Mount(def, config) => match Running::start(host, &self.entry, def, config) {
+                Ok(running) => (Some(Rc::new(running)), None),
+                Err(err) => (None, Some(err.to_string())),
+            },
+        };
+        Slot { entry: self.entry, key: self.key, running, failure }
+    }
+}
+
+impl Running {
+    fn start(host: &Context, entry: &Entry, def: PluginDef, config: Value) -> Result<Self, Error> {
+        let mount = host.plugin_named(&entry.id, &def, config.clone())?;
+        Ok(Self { mount, def, name: entry.name.clone(), config })
+    }
+}
+
 impl Plan {
     /// The entries that will not stay as they are.
     pub(super) fn changes(&self) -> Vec<EntryChange> {
@@ -113,11 +137,12 @@ fn change(before: Option<&Slot>, after: Option<&Entry>, step: &Step) -> EntryCha
 /// Makes a plan, or collects why there can be none.
 pub(super) struct Planner<'a> {
     pub(super) loader: &'a Loader,
-    pub(super) text: Rc<str>,
+    text: Rc<str>,
+    pub(super) places: Places,
     fresh: bool,
     modules: BTreeSet<ModuleKey>,
     /// Each module is loaded once for all entries that use it.
-    loaded: HashMap<String, (Option<ModuleKey>, Result<PluginDef, ModuleError>)>,
+    loaded: HashMap<String, Loaded>,
     pub(super) faults: Vec<Fault>,
 }
 
@@ -128,7 +153,8 @@ impl<'a> Planner<'a> {
         fresh: bool,
         modules: BTreeSet<ModuleKey>,
     ) -> Self {
-        Self { loader, text, fresh, modules, loaded: HashMap::new(), faults: Vec::new() }
+        let places = Places::new(text.clone());
+        Self { loader, text, places, fresh, modules, loaded: HashMap::new(), faults: Vec::new() }
     }
 
     /// Compares a list with what runs.
@@ -149,11 +175,12 @@ impl<'a> Planner<'a> {
         }
         let removed = order.iter().filter_map(|id| before.remove(id)).collect();
         let Self { text, fresh, modules, faults, .. } = self;
-        if faults.is_empty() {
-            Ok(Plan { text, fresh, modules, planned, removed })
-        } else {
-            Err(faults)
+        if !faults.is_empty() {
+            return Err(faults);
         }
+        // Not before: a version of a module that was read for nothing is still to be noticed.
+        self.loader.files.keep(self.loaded.into_values().flat_map(|it| it.prints));
+        Ok(Plan { text, fresh, modules, planned, removed })
     }
 
     fn step(
@@ -167,26 +194,33 @@ impl<'a> Planner<'a> {
         }
         if let Some(slot) = before.filter(|it| self.keeps(entry, it)) {
             let faults =
-                slot.running.iter().flat_map(|it| self.optional_guard(place, entry, &it.def));
+                slot.running.iter().filter_map(|it| self.optional_guard(place, entry, &it.def));
             self.faults.extend(faults.collect::<Vec<_>>());
             return (slot.key.clone(), Step::Keep);
         }
-        let (key, loaded) = self.load(&entry.name);
-        let step = match loaded
-            .map_err(|err| err.to_string())
-            .map(|def| (self.fit(place, entry, &def), def))
-        {
-            Err(problem) => Step::Fail(problem),
-            Ok((Ok(config), def)) => Step::Mount(def, config),
-            Ok((Err(faults), _)) if self.concerns_itself_alone(entry, before) => {
-                Step::Fail(joined(&faults))
-            }
-            Ok((Err(faults), _)) => {
+        let loaded = self.load(&entry.name);
+        let step = match loaded.def {
+            Err(err) => Step::Fail(err.to_string()),
+            Ok(def) => self.mount(place, entry, before, def),
+        };
+        (loaded.key, step)
+    }
+
+    fn mount(
+        &mut self,
+        place: usize,
+        entry: &Entry,
+        before: Option<&Slot>,
+        def: PluginDef,
+    ) -> Step {
+        match self.fit(place, entry, &def) {
+            Ok(config) => Step::Mount(def, config),
+            Err(faults) if self.concerns_itself_alone(entry, before) => Step::Fail(joined(&faults)),
+            Err(faults) => {
                 self.faults.extend(faults);
                 Step::Skip
             }
-        };
-        (key, step)
+        }
     }
 
     /// Whether what runs of an entry is what the entry says.
@@ -208,12 +242,8 @@ impl<'a> Planner<'a> {
         !self.fresh || before.is_some_and(|it| it.running.is_some() && same(it))
     }
 
-    fn load(&mut self, name: &str) -> (Option<ModuleKey>, Result<PluginDef, ModuleError>) {
-        if let Some(loaded) = self.loaded.get(name) {
-            return loaded.clone();
-        }
-        let loaded = self.loader.load(name);
-        self.loaded.insert(name.to_owned(), loaded.clone());
-        loaded
+    fn load(&mut self, name: &str) -> Loaded {
+        let loader = self.loader;
+        self.loaded.entry(name.to_owned()).or_insert_with(|| loader.load(name)).clone()
     }
 }

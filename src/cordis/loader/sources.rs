@@ -1,30 +1,51 @@
-//! Modules and their files, as the entries name them.
+//! The files of the list and of its modules.
 
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
 };
 
-use super::Loader;
-use crate::cordis::{ModuleError, ModuleKey, PluginDef, module::original_name};
+use super::{Cause, LoadError, Loader, files::Print, plan::Plan};
+use crate::cordis::{ModuleError, ModuleKey, Panic, PluginDef, guard, module::original_name};
+
+/// What came of loading a module.
+#[derive(Clone)]
+pub(super) struct Loaded {
+    pub(super) key: Option<ModuleKey>,
+    pub(super) def: Result<PluginDef, ModuleError>,
+    /// What its files were.
+    pub(super) prints: Vec<(Print, PathBuf)>,
+}
 
 impl Loader {
-    /// The module of a name, read afresh. Its files are noted before, so that no save between the two is lost.
-    pub(super) fn load(&self, name: &str) -> (Option<ModuleKey>, Result<PluginDef, ModuleError>) {
+    /// The module of a name, read afresh. Its files are looked at before, so that no save between the two is lost.
+    pub(super) fn load(&self, name: &str) -> Loaded {
         let modules = &self.options.modules;
         let key = match modules.resolve(name, self.base()) {
             Ok(key) => key,
-            Err(err) => return (None, Err(err)),
+            Err(err) => return Loaded { key: None, def: Err(err), prints: Vec::new() },
         };
-        self.sources(name, &key).iter().for_each(|it| self.files.note(it));
-        let loaded = modules.load(&key);
-        (Some(key), loaded)
+        let print = |path: PathBuf| (Print::look(&path), path);
+        let prints = self.sources(name, &key).into_iter().map(print).collect();
+        let panicked =
+            |panic: Panic| ModuleError::Broken { name: name.into(), problem: panic.to_string() };
+        let def = guard::call(|| modules.load(&key)).map_err(panicked).flatten();
+        Loaded { key: Some(key), def, prints }
     }
 
     /// Names and keys of the modules in use.
     pub(super) fn modules(&self) -> BTreeSet<(String, ModuleKey)> {
         let slots = self.slots.borrow();
         slots.iter().filter_map(|it| Some((it.entry.name.clone(), it.key.clone()?))).collect()
+    }
+
+    /// Names and keys of the modules that a file belongs to.
+    pub(super) fn users_of(&self, path: &Path) -> Vec<(String, ModuleKey)> {
+        let uses =
+            |(name, key): &(String, ModuleKey)| self.sources(name, key).iter().any(|it| it == path);
+        self.modules().into_iter().filter(uses).collect()
     }
 
     /// The files of a module. The original's name of a built-in counts, so that saving such a file is not met by silence.
@@ -36,7 +57,7 @@ impl Loader {
     }
 
     pub(super) fn say_built_in(&self, path: &Path, name: &str) {
-        self.files.note(path);
+        self.files.keep([(Print::look(path), path.to_owned())]);
         if self.told.borrow_mut().insert(path.to_owned()) {
             self.say(format!("{name} is compiled in; what was saved is not read"));
         }
@@ -45,5 +66,20 @@ impl Loader {
     fn base(&self) -> &Path {
         let folder = self.options.file.as_deref().and_then(Path::parent);
         folder.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// The text of the list as it is now.
+    pub(super) fn read(&self) -> Result<Rc<str>, LoadError> {
+        let Some(path) = &self.options.file else { return Ok(self.options.text.into()) };
+        let bytes = self.files.read(path).map_err(|err| self.error(Cause::Read(Arc::new(err))))?;
+        let text = String::from_utf8(bytes).map_err(|_| self.error(Cause::Encoding))?;
+        Ok(text.into())
+    }
+
+    /// Whether the list says something else than it did when this plan was made.
+    pub(super) fn has_moved_on(&self, plan: &Plan) -> bool {
+        let path = self.options.file.as_deref().filter(|_| plan.fresh);
+        let now = path.map(Print::look).filter(|it| !it.is_unsettled());
+        now.is_some() && now != path.and_then(|it| self.files.last(it))
     }
 }

@@ -1,41 +1,49 @@
 //! What the user is told of a save.
 
-use std::{iter::once, path::Path};
+use std::iter::once;
 
 use super::{
-    Applied, Loader,
+    Applied, Cause, LoadError, Loader, Notice,
     plan::{Plan, Planned, Step},
 };
 
 impl Loader {
-    /// What the user is told of a save that was applied.
+    /// What the user is told of a save that was applied. At the start whoever started the loader asks for the problem,
+    /// so that only what is none is told: an optional entry that cannot be loaded.
     pub(super) fn lines(&self, plan: &Plan, applied: &Applied) -> Vec<String> {
-        let mut lines = Vec::new();
-        if !self.is_starting() {
-            let file = self.file_name();
-            match plan.fresh {
-                true if applied.changed.is_empty() => {
-                    lines.push(format!("applied {file} (no entry changed)"))
-                }
-                true => lines.push(format!("applied {file}")),
-                false if plan.modules.is_empty() && !applied.changed.is_empty() => {
-                    lines.push(format!("applied {file}"))
-                }
-                false => {}
-            }
-            let set: Vec<_> =
-                self.options.set.iter().map(|(id, key, _)| format!("{id}.{key}")).collect();
-            if plan.fresh && !set.is_empty() {
-                lines.push(format!("set for this run, whatever {file} says: {}", set.join(", ")));
-            }
+        if self.is_starting() {
+            let optional = plan.planned.iter().filter(|it| it.entry.optional);
+            return optional.filter_map(Planned::failure_line).collect();
         }
-        lines.extend(plan.lines());
-        lines
+        self.outcome_lines(plan, applied).into_iter().chain(plan.lines()).collect()
+    }
+
+    fn outcome_lines(&self, plan: &Plan, applied: &Applied) -> Vec<String> {
+        let (file, nothing) = (self.file_name(), applied.changed.is_empty());
+        if !plan.fresh {
+            let retried = plan.modules.is_empty() && !nothing;
+            return retried.then(|| format!("applied {file}")).into_iter().collect();
+        }
+        let detail = if nothing { " (no entry changed)" } else { "" };
+        let set: Vec<_> =
+            self.options.set.iter().map(|(id, key, _)| format!("{id}.{key}")).collect();
+        let still = format!("set for this run, whatever {file} says: {}", set.join(", "));
+        once(format!("applied {file}{detail}")).chain((!set.is_empty()).then_some(still)).collect()
+    }
+
+    pub(super) fn say(&self, line: String) {
+        self.host.emit(&Notice(line));
+    }
+
+    pub(super) fn error(&self, cause: Cause) -> LoadError {
+        LoadError { file: self.file_name(), cause }
     }
 
     pub(super) fn file_name(&self) -> String {
-        let name = self.options.file.as_deref().and_then(Path::file_name);
-        name.map_or("the built-in cordis.yml".into(), |it| it.to_string_lossy().into_owned())
+        let Some(path) = self.options.file.as_deref() else {
+            return "the built-in cordis.yml".into();
+        };
+        path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
     }
 
     /// How messages call what was saved.
@@ -72,15 +80,13 @@ impl Plan {
 
     fn module_line(&self, name: &str) -> Vec<String> {
         let users = self.planned.iter().filter(|it| it.entry.name == name);
-        let failures: Vec<_> = users.clone().filter_map(Planned::failure_line).collect();
-        match users.clone().any(|it| matches!(it.step, Step::Mount(..))) {
-            true => once(format!("reloaded {name}")).chain(failures).collect(),
-            false => users
-                .filter_map(Planned::failure)
-                .take(1)
-                .map(|it| format!("{name} not applied: {it}"))
-                .collect(),
+        if users.clone().any(|it| matches!(it.step, Step::Mount(..))) {
+            return once(format!("reloaded {name}"))
+                .chain(users.filter_map(Planned::failure_line))
+                .collect();
         }
+        let failure = { users }.find_map(Planned::failure);
+        failure.map(|it| format!("{name} not applied: {it}")).into_iter().collect()
     }
 }
 

@@ -16,7 +16,7 @@ use super::arguments::{Arguments, Prompt};
 use super::input::Input;
 pub use super::input::{Answered, Entered};
 use super::screen::Screen;
-use super::status::{COMPLETED, FAILED, LIMIT_REACHED, MISUSED, STDOUT_CLOSED};
+use super::status::{COMPLETED, FAILED, HANGUP, LIMIT_REACHED, MISUSED, STDOUT_CLOSED};
 use crate::cordis::{Emit, Error, Report, Service, Svc, Undo};
 
 /// Why waiting for a change in the console cannot fail.
@@ -49,7 +49,8 @@ impl Service for Console {
 pub enum Signal {
     /// Ctrl-C: what is going on now, not the program.
     Interrupt,
-    /// The program. Whoever listens ends what is open, then calls [`Console::finish`].
+    /// The program. Whoever leads the conversation ends what is open, then calls [`Console::finish`]; what status it
+    /// gives does not matter any more.
     Stop,
 }
 
@@ -148,6 +149,11 @@ impl Console {
         self.stop.send_if_modified(|stop| stop.is_none() && stop.replace(status).is_none());
     }
 
+    /// Whether such a stop was asked for.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.borrow().is_some()
+    }
+
     /// Resolves when such a stop was asked for.
     pub async fn stop_requested(&self) -> u8 {
         first(&self.stop).await
@@ -177,7 +183,7 @@ impl Console {
             self.is_quiet.set(true);
             return self.request_stop(STDOUT_CLOSED);
         }
-        if self.stop.borrow().is_none() {
+        if !self.is_stopping() {
             self.error(&format!("cannot write to stdout: {err}"));
         }
         self.request_stop(FAILED);
@@ -223,7 +229,11 @@ impl Console {
 
     /// The next line. If one is being typed already, whoever asked for it, it is that one.
     pub async fn line(&self, prompt: &str) -> Entered {
-        self.input.line(prompt).await
+        let entered = self.input.line(prompt).await;
+        if entered == Entered::End && self.input.has_lost_terminal() {
+            self.request_stop(HANGUP);
+        }
+        entered
     }
 
     /// Shows a question and waits for the line that answers it, in a pipe for so long. Dropping the future gives it up.

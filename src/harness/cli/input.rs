@@ -88,7 +88,7 @@ impl Input {
             return Entered::Line(line);
         }
         while !self.is_at_end.get() {
-            let id = self.take_over(prompt).unwrap_or_else(|| self.begin_line(prompt));
+            let id = self.begin_line(prompt);
             match self.received(id).await {
                 Got::Text(bytes) => {
                     self.screen.was_ended();
@@ -110,14 +110,14 @@ impl Input {
     /// Shows a question and waits for the line that answers it, in a pipe for so long. Dropping the future gives it up.
     pub(super) async fn answer(&self, question: &str, patience: Duration) -> Answered {
         let on = self.question_stream();
-        let asking = Asking { input: self, echoed: Cell::new(false) };
         let _closed = self.screen.end_line();
         self.screen.left_open(on);
         if self.is_deaf.get() || self.is_at_end.get() || self.screen.is_editing() {
-            let _closed = on.write(question);
+            let _closed = on.write(question).and_then(|()| self.screen.end_line());
             return if self.is_deaf.get() { Answered::Silence } else { Answered::End };
         }
         let id = self.stdin().want(Want::Answer { question: question.into(), on });
+        let asking = Asking { input: self, id, echoed: Cell::new(false) };
         let patience = if self.is_terminal() { Duration::MAX } else { patience };
         match timeout(patience, self.received(id)).await {
             Ok(Got::Text(bytes)) => {
@@ -157,7 +157,7 @@ impl Input {
     pub(super) async fn unattended(&self) -> Entered {
         loop {
             let id = self.reading.get().unwrap_or_else(|| self.stdin().want(Want::Line));
-            let _asking = Asking { input: self, echoed: Cell::new(true) };
+            let _asking = Asking { input: self, id, echoed: Cell::new(true) };
             match self.received(id).await {
                 Got::Text(bytes) => self.queue.borrow_mut().push_back(self.decoded(bytes)),
                 Got::Interrupt => return Entered::Interrupt,
@@ -170,6 +170,11 @@ impl Input {
     /// Puts a line back: it is the next one.
     pub(super) fn put_back(&self, line: String) {
         self.queue.borrow_mut().push_front(line);
+    }
+
+    /// Whether the end of input means that the terminal has gone. The signal that says so may come a moment later.
+    pub(super) fn has_lost_terminal(&self) -> bool {
+        self.is_terminal() && tcgetattr(io::stdin()).is_err()
     }
 
     /// Leaves the terminal as it was found.
@@ -194,30 +199,22 @@ impl Input {
         Some(line)
     }
 
-    fn take_over(&self, prompt: &str) -> Option<u64> {
-        let id = self.reading.get()?;
-        if !self.can_edit {
-            self.show_prompt(prompt);
-        }
-        Some(id)
-    }
-
+    /// Takes over the line that is being read, or begins one.
     fn begin_line(&self, prompt: &str) -> u64 {
-        let want = if self.can_edit {
-            self.screen.set_editing(true);
-            Want::Edit { prompt: prompt.into(), typed: self.unfinished.take() }
-        } else {
-            self.show_prompt(prompt);
-            Want::Line
-        };
-        let id = self.stdin().want(want);
+        self.show_plain(prompt);
+        let id = self.reading.get().unwrap_or_else(|| {
+            self.screen.set_editing(self.can_edit);
+            let typed = self.can_edit.then(|| self.unfinished.take());
+            let edit = typed.map(|typed| Want::Edit { prompt: prompt.into(), typed });
+            self.stdin().want(edit.unwrap_or(Want::Line))
+        });
         self.reading.set(Some(id));
         id
     }
 
     /// Where nothing can be edited the prompt is plain text, and a pipe gets none.
-    fn show_prompt(&self, prompt: &str) {
-        if self.is_terminal() {
+    fn show_plain(&self, prompt: &str) {
+        if self.is_terminal() && !self.can_edit {
             let _closed =
                 self.question_stream().write(&format!("{prompt}{}", self.unfinished.borrow()));
             self.screen.left_open(self.question_stream());
@@ -282,6 +279,8 @@ impl Input {
 /// A question that is open: however it ends, nobody waits for the line any longer and the cursor is on a new one.
 struct Asking<'a> {
     input: &'a Input,
+    /// The number of the request for the line.
+    id: u64,
     /// Whether the terminal went to a new line by itself, because Enter was typed.
     echoed: Cell<bool>,
 }
@@ -289,7 +288,7 @@ struct Asking<'a> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         if let Some(stdin) = self.input.stdin.get() {
-            stdin.give_up();
+            stdin.give_up(self.id);
         }
         if self.echoed.get() {
             self.input.screen.was_ended();

@@ -57,4 +57,23 @@ impl Cli {
         let missing = "sessions are not saved here: no entry provides `persistence`";
         self.persistence.get().ok_or_else(|| missing.into())
     }
+
+    /// Tells the user how to come back to this conversation.
+    pub(super) fn greet(&self, session: &Session) {
+        if self.console.is_terminal() && !self.console.arguments().quiet {
+            self.console.say(&format!("{}\n", introduction(session)));
+        } else {
+            self.console.notice(&introduction(session));
+        }
+        if let Some(earlier) = self.console.enter(session.id()) {
+            let notice = format!("this is a new session; the one before it was {earlier}");
+            self.console.notice(&notice);
+        }
+    }
+}
+
+/// The session, in words.
+pub(super) fn introduction(session: &Session) -> String {
+    let id = session.id();
+    format!("session {id} (continue later: nano-cordis --resume {id})")
 }

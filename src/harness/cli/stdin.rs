@@ -89,9 +89,10 @@ impl Stdin {
         self.answers.lock().await.recv().await.unwrap_or((0, Got::End))
     }
 
-    /// Tells the thread not to wait for this line any longer.
-    pub(super) fn give_up(&self) {
-        self.wanted.fetch_add(1, Ordering::SeqCst);
+    /// Tells the thread not to wait for request `id` any longer. One that was made after it stays wanted.
+    pub(super) fn give_up(&self, id: u64) {
+        let _superseded =
+            self.wanted.compare_exchange(id, id + 1, Ordering::SeqCst, Ordering::SeqCst);
         let _woken = (&self.wake).write(b".");
     }
 }

@@ -226,6 +226,6 @@ mod tests {
         let ask = |it: &serde_json::Value| question("bash", it.as_object().unwrap());
 
         assert_eq!(ask(&short), r#"Allow bash {"command":"echo\nrm -rf build # end"}? [y/N] "#);
-        assert!(ask(&long).ends_with(r#"; rm -rf build"} (5030 characters)? [y/N] "#));
+        assert!(ask(&long).ends_with(r#"; rm -rf build"} (5028 characters)? [y/N] "#));
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use nano_cordis::cordis::{Context, Error, Mount, State};
+use nano_cordis::cordis::{BoxError, Context, Error, Mount, Panic, State};
 
 use crate::support::{Gate, Journal, Kept, define, give, hear, kernel, listeners, pass, rest};
 
@@ -23,6 +23,19 @@ fn k_016_a_setup_that_fails_registers_nothing() {
         };
         assert_eq!((name.as_str(), source.to_string().as_str()), ("p", "boom"));
         assert_eq!(plugin.effect_count(), before);
+    });
+}
+
+#[test]
+fn k_016_a_setup_that_panics_is_one_that_fails() {
+    kernel(async |test| {
+        let (ctx, plugin) = test.host("p").await;
+
+        let outcome = ctx.effect(|| -> Result<(), BoxError> { panic!("boom") });
+
+        let Err(Error::Setup { source, .. }) = outcome.map(drop) else { panic!("it was accepted") };
+        assert_eq!(source.downcast_ref::<Panic>().unwrap().message, "boom");
+        assert_eq!((plugin.state(), plugin.effect_count()), (State::Active, 0));
     });
 }
 

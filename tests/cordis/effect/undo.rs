@@ -134,6 +134,27 @@ fn k_010_an_unload_waits_for_an_undo_in_flight() {
 }
 
 #[test]
+fn k_010_also_for_one_that_was_called_twice() {
+    kernel(async |test| {
+        let (ctx, plugin) = test.host("p").await;
+        let gate = Gate::shut();
+        let undo = ctx.effect(|| test.journal.gated("E", &gate)).unwrap();
+        drop(undo.call());
+        drop(undo.call());
+        rest().await;
+
+        let mut disposing = Box::pin(plugin.dispose().into_future());
+        rest().await;
+        let done_early = poll_once(&mut disposing).await.is_some();
+        gate.open();
+        disposing.await;
+
+        assert!(!done_early);
+        assert_eq!(test.journal.take(), ["E begin", "E end"]);
+    });
+}
+
+#[test]
 fn k_011_an_undo_in_flight_is_not_run_again_by_the_unload() {
     kernel(async |test| {
         let (ctx, plugin) = test.host("p").await;

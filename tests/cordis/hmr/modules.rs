@@ -38,7 +38,10 @@ fn k_188_the_registrations_of_the_old_version_are_gone_and_the_new_ones_there_on
         let (stage, bell) = stage(&test, &[]);
         let version = |line: &'static str| {
             let journal = test.journal.clone();
-            define("a", [], async move |ctx: Context| Ok(drop(hear(&ctx, &journal, line)?)))
+            define("a", [], async move |ctx: Context| {
+                hear(&ctx, &journal, line)?;
+                Ok(())
+            })
         };
         stage.module("./a.ts", version("old"));
         stage.write("a.ts", "0");
@@ -140,6 +143,29 @@ fn k_205_of_two_modules_saved_together_one_may_fail() {
 }
 
 #[test]
+fn a_version_that_was_read_for_a_refused_list_is_still_noticed() {
+    kernel(async |test| {
+        let (stage, bell) = stage(&test, &[]);
+        stage.module("./a.ts", test.probe("old").def());
+        stage.write("a.ts", "1");
+        stage.start(list(&["./a.ts"])).await.unwrap();
+        stage.took_place();
+
+        stage.module("./a.ts", test.probe("new").def());
+        stage.write("a.ts", "2");
+        let guard = test.probe("guard").def().guard();
+        stage.module("guard", guard);
+        let faulty =
+            "- { id: ./a.ts, name: ./a.ts, config: 1 }\n- { id: g, name: guard, optional: true }\n";
+        stage.save(faulty).await.unwrap_err();
+        bell.ring();
+        pass(3000).await;
+
+        assert_eq!(stage.took_place(), ["old stop", "new start"]);
+    });
+}
+
+#[test]
 fn writing_the_same_bytes_is_another_try_for_a_module_that_could_not_be_loaded() {
     kernel(async |test| {
         let (stage, bell) = stage(&test, &[]);
@@ -177,6 +203,26 @@ fn a_module_in_another_folder_is_watched_from_its_first_save_on() {
         let folder = std::fs::canonicalize(stage.file("scripts")).unwrap();
         assert!(!before.contains(&folder));
         assert!(bell.folders().contains(&folder));
+    });
+}
+
+#[test]
+fn a_module_whose_folder_does_not_exist_yet_is_noticed_when_it_comes() {
+    kernel(async |test| {
+        let (stage, bell) = stage(&test, &[]);
+        stage.broken("./later/a.ts", "there is no such file");
+        stage.start(list(&["./later/a.ts"])).await.unwrap();
+        pass(10).await;
+        let root = std::fs::canonicalize(stage.file("")).unwrap();
+        let before = bell.folders();
+
+        std::fs::create_dir(stage.file("later")).unwrap();
+        stage.module("./later/a.ts", test.probe("a").def());
+        save(&stage, &bell, &["later/a.ts"], "1").await;
+
+        assert_eq!(before, [root.clone()].into());
+        assert_eq!(bell.folders(), [root.clone(), root.join("later")].into());
+        assert_eq!(stage.took_place(), ["a start"]);
     });
 }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task;
 
-use nano_cordis::cordis::{State, What};
+use nano_cordis::cordis::{Context, State, What};
 
 use crate::support::{Gate, Kept, at_once, define, give, kernel, pass, poll_once, rest, states};
 
@@ -128,6 +128,30 @@ fn k_217_also_when_its_service_vanishes() {
 
         assert_eq!(test.journal.take(), ["told to stop"]);
         assert_eq!(plugin.state(), State::Pending);
+    });
+}
+
+#[test]
+fn k_217_a_task_learns_it_before_its_turn_comes() {
+    kernel(async |test| {
+        let (ctx, plugin) = test.host("p").await;
+        let gate = Gate::shut();
+        let journal = test.journal.clone();
+        let task = async move |ctx: Context| {
+            ctx.stopping().await;
+            journal.push("told to stop");
+        };
+        ctx.spawn("listens", task).unwrap();
+        ctx.effect(|| test.journal.gated("E", &gate)).unwrap();
+        rest().await;
+
+        let disposing = plugin.dispose();
+        rest().await;
+        let while_unloading = test.journal.lines();
+        gate.open();
+        disposing.await;
+
+        assert_eq!(while_unloading, ["E begin", "told to stop"]);
     });
 }
 

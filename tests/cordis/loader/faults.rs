@@ -51,8 +51,10 @@ async fn refusal(test: &Test, list: impl AsRef<[u8]>) -> LoadError {
 }
 
 fn faults(refused: &LoadError) -> Vec<String> {
-    let Cause::Faults(faults) = &refused.cause else { panic!("not faults: {refused}") };
-    faults.iter().map(Fault::to_string).collect()
+    match &refused.cause {
+        Cause::Faults(faults) => faults.iter().map(Fault::to_string).collect(),
+        other => vec![other.to_string()],
+    }
 }
 
 /// Each list is refused with exactly these faults.
@@ -247,6 +249,16 @@ fn a_tab_is_called_a_tab() {
 }
 
 #[test]
+fn a_placeholder_without_quotes_in_braces_gets_a_hint() {
+    kernel(async |test| {
+        let refused = refusal(&test, "- { id: a, name: a, config: { x: ${HOME} } }\n").await;
+
+        let text = refused.cause.to_string();
+        assert!(text.ends_with("(inside `{ }` and `[ ]` a placeholder needs quotes)"), "{text}");
+    });
+}
+
+#[test]
 fn bytes_that_are_no_text_are_refused() {
     kernel(async |test| {
         let refused = refusal(&test, b"- { id: a, name: \xff }").await;
@@ -258,13 +270,14 @@ fn bytes_that_are_no_text_are_refused() {
 #[test]
 fn aliases_of_aliases_do_not_blow_up() {
     kernel(async |test| {
-        let mut list = "- id: a\n  name: a\n  x-0: &a0 [1,1,1,1,1,1,1,1,1]\n".to_owned();
-        for level in 1..10 {
-            let inner = [format!("*a{}", level - 1).as_str(); 9].join(",");
-            list += &format!("  x-{level}: &a{level} [{inner}]\n");
-        }
+        let level = |it: usize| {
+            let inner = [format!("*a{}", it - 1).as_str(); 9].join(",");
+            format!("  x-{it}: &a{it} [{inner}]\n")
+        };
+        let first = "- id: a\n  name: a\n  x-0: &a0 [1,1,1,1,1,1,1,1,1]\n".to_owned();
 
-        let refused = refusal(&test, list).await;
+        let refused =
+            refusal(&test, first + &(1..10).map(level).collect::<Vec<_>>().concat()).await;
 
         assert_eq!(refused.cause.to_string(), "repetition limit exceeded");
     });

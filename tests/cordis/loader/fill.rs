@@ -1,7 +1,8 @@
 //! What is not written in the file: variables of the environment and `--set`.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use nano_cordis::cordis::{BoxError, Context, PluginDef, Secret, plugin};
@@ -20,6 +21,20 @@ struct Config {
     list: Vec<String>,
     #[serde(skip_serializing)]
     key: Option<Secret>,
+    #[serde(skip_serializing)]
+    #[expect(dead_code, reason = "it cannot be made")]
+    picky: Option<Picky>,
+}
+
+/// A text by its schema, and none by its type.
+#[derive(JsonSchema)]
+struct Picky(#[expect(dead_code, reason = "it cannot be made")] String);
+
+impl<'de> Deserialize<'de> for Picky {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        Err(D::Error::custom(format!("{text} is not good enough")))
+    }
 }
 
 /// Writes its config into the journal.
@@ -153,6 +168,11 @@ fn a_value_of_the_wrong_type_is_not_shown() {
 #[test]
 fn a_value_that_the_schema_refuses_is_not_shown() {
     refused_with("{ whole: '${BIG}' }", "config.whole: what `${BIG}` stands for does not fit");
+}
+
+#[test]
+fn a_value_that_only_the_type_itself_refuses_is_not_shown() {
+    refused_with("{ picky: '${WORD}' }", "config: what `${WORD}` stands for does not fit");
 }
 
 #[test]

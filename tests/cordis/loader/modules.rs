@@ -19,7 +19,6 @@ fn k_169_an_entry_that_cannot_be_loaded_is_reported_and_the_others_run() {
         assert_eq!(stage.children(), ["b ACTIVE"]);
         assert_eq!(stage.entry("a").standing, Standing::NotLoaded);
         let line = "entry `a`: `./a.ts` cannot be loaded: line 3: unexpected `}`";
-        assert_eq!(stage.told(), [line]);
         assert_eq!(stage.loader().problem().as_deref(), Some(line));
     });
 }
@@ -47,7 +46,7 @@ fn the_same_bytes_are_another_try_for_an_entry_that_could_not_be_loaded() {
         stage.broken("./a.ts", "no");
         stage.start(TWO).await.unwrap();
         stage.module("./a.ts", test.probe("a").def());
-        (stage.took_place(), stage.told());
+        stage.forget();
 
         stage.save(TWO).await.unwrap();
 
@@ -63,7 +62,7 @@ fn k_171_a_repaired_module_is_mounted_when_it_is_saved() {
         stage.broken("./a.ts", "no");
         stage.start(TWO).await.unwrap();
         stage.module("./a.ts", test.probe("a").def());
-        (stage.took_place(), stage.told());
+        stage.forget();
 
         stage.save_module("a.ts").await.unwrap();
 
@@ -116,6 +115,24 @@ fn a_saved_module_that_cannot_be_loaded_changes_nothing_but_is_remembered() {
 }
 
 #[test]
+fn a_version_that_could_not_be_loaded_is_tried_again_at_a_save_of_the_list() {
+    kernel(async |test| {
+        let stage = Stage::with_probes(&test, &["b"]);
+        stage.module("./a.ts", test.probe("old").def());
+        stage.start(TWO).await.unwrap();
+        stage.broken("./a.ts", "half of it");
+        stage.save_module("a.ts").await.unwrap();
+        stage.module("./a.ts", test.probe("new").def());
+        stage.forget();
+
+        stage.save(format!("# a comment\n{TWO}")).await.unwrap();
+
+        assert_eq!(stage.took_place(), ["old stop", "new start"]);
+        assert!(!stage.entry("a").stale);
+    });
+}
+
+#[test]
 fn a_changed_entry_whose_new_module_cannot_be_loaded_keeps_what_it_has() {
     kernel(async |test| {
         let stage = Stage::with_probes(&test, &["a", "b"]);
@@ -153,6 +170,24 @@ fn a_new_version_that_refuses_the_config_keeps_the_old_one_running() {
         assert!(stage.entry("a").stale);
         let line = "./a.ts not applied: entry `a` (line 1): config.n: must be a text, not 1; put it in quotes";
         assert_eq!(stage.told(), [line]);
+    });
+}
+
+#[test]
+fn a_repaired_module_that_refuses_the_config_concerns_its_entry_alone() {
+    kernel(async |test| {
+        let stage = Stage::with_probes(&test, &["b"]);
+        stage.broken("./a.ts", "no");
+        stage.start(TWO).await.unwrap();
+        let schema = serde_json::json!({ "type": "object", "required": ["n"] });
+        stage.echo_of("./a.ts", Some(schema));
+        stage.forget();
+
+        stage.save_module("a.ts").await.unwrap();
+
+        let fault = "entry `a` (line 1): config.n: is required";
+        assert_eq!(stage.told(), [format!("./a.ts not applied: {fault}")]);
+        assert_eq!(stage.entry("a").standing, Standing::NotLoaded);
     });
 }
 

@@ -84,9 +84,9 @@ fn only_the_first_of_many_problems_are_shown() {
     kernel(async |test| {
         let stage = Stage::new(&test);
         stage.module("waits", test.probe("waits").needs("x").def());
-        let list: String = (0..100).map(|it| format!("- {{ id: e{it}, name: waits }}\n")).collect();
+        let list: Vec<_> = (0..100).map(|it| format!("- {{ id: e{it}, name: waits }}\n")).collect();
 
-        let loader = stage.start(list).await.unwrap();
+        let loader = stage.start(list.concat()).await.unwrap();
 
         let problem = loader.problem().unwrap();
         assert!(

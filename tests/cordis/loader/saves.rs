@@ -4,11 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
 use tokio::time::timeout;
 
 use nano_cordis::cordis::loader::{Cause, Change, Standing};
 use nano_cordis::cordis::{
-    BeforeApply, BoxError, Context, Loader, NoConfig, State, Svc, What, plugin,
+    Applied, BeforeApply, BoxError, Context, Loader, NoConfig, State, Svc, What, plugin,
 };
 
 use super::stage::Stage;
@@ -179,12 +181,12 @@ fn k_227_a_handler_that_holds_a_change_may_ask_for_a_reload() {
     kernel(async |test| {
         let stage = Stage::with_probes(&test, &["a"]);
         let loader = stage.start("[]").await.unwrap();
-        let (asker, asked) = (loader.clone(), Rc::new(Cell::new(0)));
-        let count = asked.clone();
+        let (view, times) = (loader.clone(), Rc::new(Cell::new(0)));
+        let count = times.clone();
         test.root
             .on_parallel::<BeforeApply>(async move |_, _| {
                 count.set(count.get() + 1);
-                asker.reload();
+                view.reload();
                 Ok(())
             })
             .unwrap();
@@ -192,7 +194,7 @@ fn k_227_a_handler_that_holds_a_change_may_ask_for_a_reload() {
         stage.save("[{ id: a, name: a }]").await.unwrap();
 
         assert_eq!(stage.children(), ["a ACTIVE"]);
-        assert_eq!(asked.get(), 1);
+        assert_eq!(times.get(), 1);
     });
 }
 
@@ -305,6 +307,61 @@ fn a_body_that_never_ends_does_not_keep_others_from_being_reloaded() {
         assert_eq!(stage.children(), ["h LOADING", "b ACTIVE"]);
         assert_eq!(stage.loader().problem().as_deref(), Some("entry `h` is still starting"));
     });
+}
+
+#[test]
+fn applied_is_raised_once_when_everything_rests_also_at_the_start() {
+    kernel(async |test| {
+        let stage = Stage::new(&test);
+        let gate = Gate::shut();
+        stage.module("slow", test.probe("slow").body_gate(&gate).def());
+        stage.module("b", test.probe("b").def());
+        let seen = test.journal.clone();
+        test.root.on(move |_: &Context, it: &Applied| seen.push(it.changed.join(" "))).unwrap();
+        stage.start("[{ id: b, name: b }]").await.unwrap();
+
+        stage.write("cordis.yml", "[{ id: b, name: b }, { id: s, name: slow }]");
+        stage.loader().reload();
+        stage.loader().reload();
+        rest().await;
+        let before = stage.took_place();
+        gate.open();
+        stage.loader().applied().await.unwrap();
+        rest().await;
+
+        assert_eq!(before, ["b start", "b", "slow start"]);
+        assert_eq!(stage.took_place(), ["s"]);
+    });
+}
+
+#[test]
+fn a_module_that_panics_while_it_is_loaded_or_checked_is_one_that_failed() {
+    kernel(async |test| {
+        let stage = Stage::with_probes(&test, &["b"]);
+        stage.module("./a.ts", test.probe("a").def());
+        stage.start("[{ id: a, name: ./a.ts }, { id: b, name: b, config: 1 }]").await.unwrap();
+        stage.module("./a.ts", plugin(async |_: Context, _: Panics| Ok::<(), BoxError>(())));
+        stage.forget();
+
+        stage.save_module("a.ts").await.unwrap();
+
+        assert_eq!(stage.took_place(), [""; 0]);
+        let told = stage.told().concat();
+        assert!(
+            told.starts_with("./a.ts not applied: entry `a` (line 1): config: panicked at "),
+            "{told}"
+        );
+        assert!(told.ends_with(": no config is good enough"), "{told}");
+    });
+}
+
+#[derive(JsonSchema)]
+struct Panics {}
+
+impl<'de> Deserialize<'de> for Panics {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        unreachable!("no config is good enough")
+    }
 }
 
 /// Holds every change until the gate is open, and says so.

@@ -27,10 +27,9 @@ pub(crate) struct Modules {
 
 impl ModuleSource for Modules {
     fn resolve(&self, name: &str, _base: &Path) -> Result<ModuleKey, ModuleError> {
-        match name.starts_with("./") || self.versions.borrow().contains_key(name) {
-            true => Ok(ModuleKey(name.into())),
-            false => Err(ModuleError::Unknown { name: name.to_owned(), near: None }),
-        }
+        let known = name.starts_with("./") || self.versions.borrow().contains_key(name);
+        let unknown = || ModuleError::Unknown { name: name.to_owned(), near: None };
+        known.then(|| ModuleKey(name.into())).ok_or_else(unknown)
     }
 
     fn load(&self, key: &ModuleKey) -> Result<PluginDef, ModuleError> {
@@ -63,7 +62,7 @@ impl Stage {
     pub(crate) fn new(test: &Test) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let modules = Rc::new(Modules::default());
-        *modules.folder.borrow_mut() = folder.path().to_owned();
+        modules.folder.replace(folder.path().to_owned());
         let notices = Journal::default();
         let heard = Rc::new(Notify::new());
         let (lines, bell) = (notices.clone(), heard.clone());
@@ -208,6 +207,12 @@ impl Stage {
     /// What the user was told since the last look.
     pub(crate) fn told(&self) -> Vec<String> {
         self.notices.take()
+    }
+
+    /// What has happened so far is no concern of the test.
+    pub(crate) fn forget(&self) {
+        self.journal.take();
+        self.notices.take();
     }
 
     /// Waits until the user is told something.

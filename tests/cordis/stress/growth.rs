@@ -1,25 +1,21 @@
 //! What comes and goes a million times leaves no memory behind. Resident memory belongs to a whole process, so each
-//! of these runs in a process of its own: this test program again, told to run one test that is otherwise ignored.
+//! of these runs in a process of its own.
 #![cfg(target_os = "linux")]
 
-use std::env;
 use std::fs;
-use std::process::Command;
 
 use nano_cordis::cordis::{Emit, Undo};
 
-use crate::support::{Ping, Test, define, hear, kernel};
+use crate::support::{Ping, Test, alone, define, hear, kernel};
 
 /// Far below what a single word for each of the rounds would take.
 const MAY_GROW: u64 = 1 << 20;
 
 #[test]
 fn a_million_effects_undone_leave_no_memory() {
-    in_a_process_of_its_own("stress::growth::effects");
+    alone("stress::growth::a_million_effects_undone_leave_no_memory", effects);
 }
 
-#[test]
-#[ignore = "its memory is measured: run by the test above"]
 fn effects() {
     kernel(async |test| {
         let effect = || test.root.effect(|| || ()).unwrap();
@@ -38,11 +34,9 @@ fn effects() {
 
 #[test]
 fn a_million_listeners_undone_leave_no_memory() {
-    in_a_process_of_its_own("stress::growth::listeners");
+    alone("stress::growth::a_million_listeners_undone_leave_no_memory", listeners);
 }
 
-#[test]
-#[ignore = "its memory is measured: run by the test above"]
 fn listeners() {
     kernel(async |test| {
         let listener = || hear(&test.root, &test.journal, "heard").unwrap();
@@ -62,11 +56,9 @@ fn listeners() {
 
 #[test]
 fn a_hundred_thousand_plugins_disposed_of_leave_no_memory() {
-    in_a_process_of_its_own("stress::growth::plugins");
+    alone("stress::growth::a_hundred_thousand_plugins_disposed_of_leave_no_memory", plugins);
 }
 
-#[test]
-#[ignore = "its memory is measured: run by the test above"]
 fn plugins() {
     kernel(async |test| {
         let effects = test.root.effect_count();
@@ -113,11 +105,4 @@ fn resident() -> u64 {
     let numbers = fs::read_to_string("/proc/self/statm").expect("a Linux system");
     let pages = numbers.split_whitespace().nth(1).expect("the second number");
     pages.parse::<u64>().expect("a number") * 4096
-}
-
-fn in_a_process_of_its_own(name: &str) {
-    let program = env::current_exe().expect("a test program");
-    let output = Command::new(program).args(["--ignored", "--exact", name]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }

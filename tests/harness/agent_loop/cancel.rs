@@ -125,6 +125,19 @@ fn a_turn_stops_while_a_request_is_being_changed() {
 }
 
 #[test]
+fn a_turn_that_is_stopped_before_it_began_asks_no_model() {
+    agent(async |it| {
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+
+        let outcome = it.try_run("hello", &cancel).await.unwrap();
+
+        assert_eq!((outcome.reason, it.model.asked().len()), (Reason::Aborted, 0));
+        assert_eq!(it.log()[2..], ["user/message hello", "step/end", "turn/end Aborted"]);
+    });
+}
+
+#[test]
 fn after_a_stopped_turn_the_next_one_works() {
     agent(async |it| {
         it.mount_tool(|| tool("slow", async |_| pending().await)).await;

@@ -183,6 +183,28 @@ fn a_second_turn_on_a_busy_session_is_refused_even_while_a_change_waits() {
 }
 
 #[test]
+fn a_turn_inside_of_a_turn_does_not_wait_for_a_change_that_waits_for_both() {
+    let (model, gate) = (Model::default(), Rc::new(Notify::new()));
+    let list = format!("{AGENT}\n- {{id: slow, name: slow}}");
+    composed(&list, modules(&model).with("slow", waits_for(&gate)), async |it| {
+        let (outer, inner) = (it.session(), it.session());
+        model.calls(&[("a", "wait", "{}")]).says("inner").says("outer");
+
+        let (outcome, within) = tokio::join!(it.run(&outer, "one"), async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            it.write(AGENT);
+            it.loader().reload();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let within = it.run(&inner, "two").await;
+            gate.notify_one();
+            within
+        });
+
+        assert_eq!((within.unwrap().text, outcome.unwrap().text), ("inner".into(), "outer".into()));
+    });
+}
+
+#[test]
 fn a_name_in_approval_that_guards_nothing_is_told_at_each_apply() {
     let (model, gate) = (Model::default(), Rc::new(Notify::new()));
     let approval = "- {id: approval, name: approval, config: {tools: [wait, bsah, 'mcp__*']}}";

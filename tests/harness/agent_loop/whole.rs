@@ -92,8 +92,8 @@ fn h_173_a_policy_refuses_one_command_and_lets_the_others_run() {
   config:
     script:
       - tool_calls:
-          - {tool: bash, args: {command: 'rm -rf build'}}
-          - {tool: bash, args: {command: 'echo fine'}}
+          - {function: {name: bash, arguments: {command: 'rm -rf build'}}}
+          - {function: {name: bash, arguments: {command: 'echo fine'}}}
       - content: done";
     let list =
         format!("{}\n- {{id: policy, name: no-rm}}", AGENT.replace("name: llm-fake", script));

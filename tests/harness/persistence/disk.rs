@@ -12,6 +12,7 @@ use nano_cordis::{
     harness::session::{SessionEvent, Sessions},
 };
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::{desk, mode};
 use crate::support::{builtin, folder, run, talk};
@@ -75,27 +76,31 @@ fn a_link_that_comes_later_is_refused_at_the_first_event() {
     });
 }
 
-/// Runs one of the ignored tests below in a process of its own, after a line of shell.
-fn in_process(shell: &str, test: &str, dir: &Path) {
-    let script =
-        format!("{shell}; exec \"$0\" --exact persistence::disk::{test} --ignored --nocapture");
-    let test = env::current_exe().unwrap();
+/// Runs `child` in a process of its own, after a line of shell, and gives the folder it worked in. That process is this
+/// test program again, told to run the same test; there it does the work of the child, and gives nothing.
+fn in_process(shell: &str, test: &str, child: impl FnOnce(&Path)) -> Option<TempDir> {
+    if let Some(dir) = env::var_os("NANO_TEST_DIR") {
+        child(Path::new(&dir));
+        return None;
+    }
+    let folder = folder();
+    let script = format!("{shell}; exec \"$0\" --exact persistence::disk::{test} --nocapture");
     let output = Command::new("sh")
         .arg("-c")
         .arg(script)
-        .arg(test)
-        .env("NANO_TEST_DIR", dir)
+        .arg(env::current_exe().unwrap())
+        .env("NANO_TEST_DIR", folder.path())
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
+    Some(folder)
 }
 
 #[test]
 fn files_and_folders_are_private_whatever_the_umask() {
-    let folder = folder();
-
-    in_process("umask 000", "child_saves_a_turn", folder.path());
+    let test = "files_and_folders_are_private_whatever_the_umask";
+    let Some(folder) = in_process("umask 000", test, save_a_turn) else { return };
 
     let sessions = folder.path().join("a/.nano/sessions");
     let modes =
@@ -103,40 +108,35 @@ fn files_and_folders_are_private_whatever_the_umask() {
     assert_eq!(modes, [0o700, 0o700, 0o600]);
 }
 
-#[test]
-#[ignore = "run by another test, in a process of its own"]
-fn child_saves_a_turn() {
-    run(async |app| {
+fn save_a_turn(dir: &Path) {
+    let dir = dir.join("a/.nano/sessions");
+    run(async move |app| {
         app.mount("session", json!({})).await;
-        app.mount("persistence", json!({ "dir": Path::new(&env::var("NANO_TEST_DIR").unwrap()).join("a/.nano/sessions") })).await;
+        app.mount("persistence", json!({ "dir": dir })).await;
         talk(&app.service::<Sessions>().restore("one", vec![]).unwrap(), "hi", "hello");
     });
 }
 
 #[test]
 fn h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told() {
-    let folder = folder();
+    let test = "h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told";
+    let Some(folder) = in_process("ulimit -f 8", test, meet_the_limit) else { return };
 
-    in_process("ulimit -f 8", "child_meets_the_limit", folder.path());
-
-    let text = fs::read_to_string(folder.path().join("one.jsonl")).unwrap();
-    assert!(text.ends_with("}\n") && text.len() > 2000, "{}", text.len());
+    let log = fs::read_to_string(folder.path().join("one.jsonl")).unwrap();
+    assert!(log.ends_with("}\n") && log.len() > 2000, "{}", log.len());
 }
 
 #[test]
 fn h_092_a_limit_that_allows_nothing_is_an_error_and_not_the_end_of_the_program() {
-    let folder = folder();
-
-    in_process("ulimit -f 0", "child_meets_the_limit", folder.path());
+    let test = "h_092_a_limit_that_allows_nothing_is_an_error_and_not_the_end_of_the_program";
+    let Some(folder) = in_process("ulimit -f 0", test, meet_the_limit) else { return };
 
     assert!(!folder.path().join("one.jsonl").exists());
 }
 
-#[test]
-#[ignore = "run by another test, in a process of its own"]
-fn child_meets_the_limit() {
-    run(async |app| {
-        let dir = env::var("NANO_TEST_DIR").unwrap();
+fn meet_the_limit(dir: &Path) {
+    let dir = dir.to_owned();
+    run(async move |app| {
         app.mount("session", json!({})).await;
         app.mount("persistence", json!({ "dir": dir })).await;
         let session = app.service::<Sessions>().restore("one", vec![]).unwrap();
@@ -146,7 +146,7 @@ fn child_meets_the_limit() {
         let failed =
             (0..100).find_map(|_| session.append(note()).err()).expect("the limit was met");
 
-        let text = fs::read_to_string(Path::new(&dir).join("one.jsonl")).unwrap_or_default();
+        let text = fs::read_to_string(dir.join("one.jsonl")).unwrap_or_default();
         assert_eq!(text.lines().count(), session.len());
         assert_eq!(heard.borrow().len(), session.len());
         assert!(failed.to_string().contains("--repair one"), "{failed}");
