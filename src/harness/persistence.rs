@@ -44,6 +44,7 @@ use crate::{
 pub struct Config {
     /// Where the logs are kept, seen from the folder in which the program was started.
     #[serde(default = "default_dir")]
+    #[schemars(length(min = 1))]
     dir: PathBuf,
 }
 
@@ -221,11 +222,12 @@ impl Store for Persistence {
     // few events, and a write at once leaves no moment in which a kill loses one.
     fn write(&self, session: &Session, line: &str, event: &Event) -> Result<(), BoxError> {
         let id = session.id();
-        let not_kept = |source: PersistenceError| PersistenceError::NotKept {
-            id: id.into(),
-            source: source.into(),
-        };
-        Ok(self.put(id, line, event).map_err(not_kept)?)
+        match self.put(id, line, event) {
+            Err(source) if session.is_mid_turn() => {
+                Err(PersistenceError::LeftOpen { id: id.into(), source: source.into() }.into())
+            }
+            kept => Ok(kept?),
+        }
     }
 
     fn close(&self, session: &Session) {

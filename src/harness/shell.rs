@@ -105,6 +105,8 @@ pub struct Output {
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ShellError {
+    #[error("the folder that the program was started in cannot be found: {source}")]
+    NoCurrentDirectory { source: io::Error },
     #[error("the working directory {} is not there", path.display())]
     NoDirectory { path: PathBuf },
     #[error("the command holds a NUL byte, which no program can be given")]
