@@ -8,9 +8,10 @@
 //!
 //! Omitted: generators as effects and setups that can be awaited; a body can await first and register then.
 //! Differs: Cordis starts all cleanups together. Here each one ends before the next begins, so that a cleanup may rely on
-//! everything that was registered before it.
+//! everything that was registered before it. And Cordis accepts effects of a plugin that is not running.
 
 mod cleanup;
+mod slots;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -20,19 +21,19 @@ use std::task::{self, Poll};
 
 use self::cleanup::Work;
 pub use self::cleanup::{Cleanup, IntoCleanup, Outcome, mark};
+pub(super) use self::slots::Slots;
 use super::error::{Error, Panic};
 use super::fiber::{Fiber, FiberId};
 use super::guard::{self, Foreign, Guarded, LocalBoxFuture, Run};
 use super::kernel::Kernel;
 use super::refresh;
-use super::report::What;
-use super::slots::Slots;
 use super::waits::{self, Target, Waited, Wakers};
 
 /// The effects of one fiber, oldest first. Keys rise and are never used again, so an undo of an earlier load finds nothing.
+#[derive(Default)]
 pub(super) struct Effects {
     slots: Slots<u64, Effect>,
-    next: u64,
+    last: u64,
 }
 
 enum Effect {
@@ -47,22 +48,24 @@ enum Newest {
 }
 
 impl Effects {
-    pub(super) const fn new() -> Self {
-        Self { slots: Slots::new(), next: 0 }
-    }
-
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
     /// A place in the order. Reserved before the setup runs: what the setup registers is undone before the effect itself.
     pub(super) fn reserve(&mut self) -> u64 {
-        self.next += 1;
-        self.next
+        self.last += 1;
+        self.last
     }
 
     pub(super) fn insert(&mut self, key: u64, cleanup: Cleanup) {
         self.slots.insert(key, Effect::Armed(cleanup));
+    }
+
+    pub(super) fn add(&mut self, cleanup: Cleanup) -> u64 {
+        let key = self.reserve();
+        self.insert(key, cleanup);
+        key
     }
 
     /// Takes an effect off the list, to undo it or to forget it; none if its undo is in flight.
@@ -102,17 +105,16 @@ impl Undo {
     /// The result is [`Waited::Done`] when the cleanup has run, and at once if it ran before or is running. A failure of
     /// the cleanup comes back as [`Error::Cleanup`]; if nobody awaits it, it is reported.
     pub fn call(&self) -> Undoing {
-        let step =
-            self.kernel.fiber(self.fiber).and_then(|fiber| start(&self.kernel, &fiber, self.key));
-        let ending = match step {
-            None => Ending::Now(None),
-            Some(Step::Ended(result)) => Ending::Now(Some(result)),
+        let fiber = self.kernel.fiber(self.fiber);
+        let ending = match fiber.and_then(|fiber| start(&self.kernel, &fiber, self.key)) {
+            None => Ending::Now(Ok(())),
+            Some(Step::Ended(result)) => Ending::Now(result),
             Some(Step::Going(finish, done)) => {
                 done.heard.set(true);
                 refresh::run_or_spawn(Box::pin(finish));
-                let (kernel, waiting) = (self.kernel.clone(), done.clone());
+                let (kernel, going) = (self.kernel.clone(), done.clone());
                 let wait = async move {
-                    waits::give_way(&kernel, Target::Run(waiting.run), |cx| waiting.poll(cx)).await
+                    waits::give_way(&kernel, Target::Run(going.run), going.ended()).await
                 };
                 Ending::Later(done, Box::pin(wait))
             }
@@ -129,63 +131,59 @@ pub struct Undoing {
 }
 
 enum Ending {
-    Now(Option<Result<(), Error>>),
+    Now(Result<(), Error>),
     Later(Rc<Done>, LocalBoxFuture<'static, Waited>),
+}
+
+impl Ending {
+    /// The result, once: an error is told to one.
+    fn take_result(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Now(result) => std::mem::replace(result, Ok(())),
+            Self::Later(done, _) => done.result.replace(Ok(())),
+        }
+    }
 }
 
 impl Future for Undoing {
     type Output = Result<Waited, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        match &mut self.ending {
-            Ending::Now(result) => {
-                Poll::Ready(result.take().unwrap_or(Ok(())).map(|()| Waited::Done))
-            }
-            Ending::Later(done, wait) => wait.as_mut().poll(cx).map(|waited| match waited {
-                Waited::Done => done.take_result().map(|()| Waited::Done),
-                Waited::Requested => Ok(Waited::Requested),
-            }),
-        }
+        let waited = match &mut self.ending {
+            Ending::Now(_) => Waited::Done,
+            Ending::Later(_, wait) => task::ready!(wait.as_mut().poll(cx)),
+        };
+        Poll::Ready(match waited {
+            Waited::Done => self.ending.take_result().map(|()| Waited::Done),
+            Waited::Requested => Ok(Waited::Requested),
+        })
     }
 }
 
 impl Drop for Undoing {
     fn drop(&mut self) {
-        let result = match &mut self.ending {
-            Ending::Now(result) => result.take().unwrap_or(Ok(())),
-            Ending::Later(done, _) => {
-                done.heard.set(false);
-                done.take_result()
-            }
-        };
-        if let Err(err) = result {
-            self.kernel.report_error(self.fiber, What::CleanupFailed, &err);
+        if let Ending::Later(done, _) = &self.ending {
+            done.heard.set(false);
+        }
+        if let Err(err) = self.ending.take_result() {
+            self.kernel.report_cleanup(self.fiber, err);
         }
     }
 }
 
-/// The end of an undo that takes time, and who waits for it.
+/// An undo that takes time, and who waits for its end.
 struct Done {
     run: Run,
     ended: Cell<bool>,
     /// Somebody will ask for the result, so a failure need not be reported.
     heard: Cell<bool>,
-    result: RefCell<Option<Result<(), Error>>>,
+    result: RefCell<Result<(), Error>>,
     wakers: Wakers,
 }
 
 impl Done {
-    fn new(run: Run) -> Rc<Self> {
-        let (ended, heard, result) = (Cell::new(false), Cell::new(false), RefCell::new(None));
-        Rc::new(Self { run, ended, heard, result, wakers: Wakers::default() })
-    }
-
-    fn poll(&self, cx: &mut task::Context<'_>) -> Poll<()> {
-        if self.ended.get() { Poll::Ready(()) } else { self.wakers.wait(cx) }
-    }
-
-    fn take_result(&self) -> Result<(), Error> {
-        self.result.take().unwrap_or(Ok(()))
+    async fn ended(&self) {
+        self.wakers.until(|| self.ended.get()).await;
     }
 }
 
@@ -203,7 +201,7 @@ fn start(
     key: u64,
 ) -> Option<Step<impl Future<Output = ()> + use<>>> {
     let Cleanup(work) = fiber.effects.borrow_mut().take(key)?;
-    let run = Run::new(fiber.id);
+    let run = kernel.run(fiber.id);
     let begin = match work {
         Work::Call(call) => {
             let result = guard::call_in(run, call).unwrap_or_else(|panic| Err(panic.into()));
@@ -211,7 +209,8 @@ fn start(
         }
         Work::Future(begin) => begin,
     };
-    let done = Done::new(run);
+    let (ended, heard, result) = (Cell::new(false), Cell::new(false), RefCell::new(Ok(())));
+    let done = Rc::new(Done { run, ended, heard, result, wakers: Wakers::default() });
     fiber.effects.borrow_mut().slots.insert(key, Effect::Running(done.clone()));
     let cleanup = guard::call_in(run, begin);
     Some(Step::Going(finish(kernel.clone(), fiber.clone(), key, done.clone(), cleanup), done))
@@ -229,10 +228,9 @@ async fn finish(
         Err(panic) => Err(panic.into()),
     };
     fiber.effects.borrow_mut().slots.remove(key);
-    let result = result.map_err(|err| kernel.cleanup_error(fiber.id, err));
-    match result {
-        Err(err) if !done.heard.get() => kernel.report_error(fiber.id, What::CleanupFailed, &err),
-        result => drop(done.result.replace(Some(result))),
+    match result.map_err(|err| kernel.cleanup_error(fiber.id, err)) {
+        Err(err) if !done.heard.get() => kernel.report_cleanup(fiber.id, err),
+        result => drop(done.result.replace(result)),
     }
     done.ended.set(true);
     done.wakers.wake();
@@ -245,16 +243,13 @@ pub(super) async fn undo_all(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) {
         match newest {
             None => break,
             Some(Newest::Running(done)) => {
-                waits::hold(kernel, fiber.id, Target::Run(done.run), |cx| done.poll(cx)).await;
+                waits::hold(kernel, fiber.id, Target::Run(done.run), done.ended()).await;
             }
-            Some(Newest::Armed(key)) => {
-                let step = start(kernel, fiber, key);
-                if let Some(Step::Going(finish, _)) = step {
-                    finish.await;
-                } else if let Some(Step::Ended(Err(err))) = step {
-                    kernel.report_error(fiber.id, What::CleanupFailed, &err);
-                }
-            }
+            Some(Newest::Armed(key)) => match start(kernel, fiber, key) {
+                Some(Step::Going(finish, _)) => finish.await,
+                Some(Step::Ended(Err(err))) => kernel.report_cleanup(fiber.id, err),
+                Some(Step::Ended(Ok(()))) | None => {}
+            },
         }
     }
 }

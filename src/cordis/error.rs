@@ -156,11 +156,11 @@ impl fmt::Debug for Shared {
 
 /// A panic that was caught at the border of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("panicked at {place}: {message}")]
+#[error("panicked{}: {message}", if place.is_empty() { String::new() } else { format!(" at {place}") })]
 pub struct Panic {
     /// What was said.
     pub message: String,
-    /// File, line and column.
+    /// File, line and column; empty if plugin code resumed a panic that it had caught.
     pub place: String,
 }
 

@@ -7,23 +7,24 @@
 //! Watch for: a provider's services stop counting, and those who use them stop, *before* its own first cleanup.
 //!
 //! Omitted: Cordis runs a failed plugin again when one of its services returns, and can change a config in place. Here a
-//! failed fiber stays failed until it is disposed, and a new config is a new mount.
+//! failed fiber stays failed until it is disposed, and a new config is a new mount. Nor are there internal events that
+//! tell of each step.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
 use serde_json::Value;
 
 use super::context::Context;
-use super::effect::{self, Cleanup, Effects};
-use super::error::{BoxError, Error, Shared};
-use super::guard::{self, Guarded, Run};
+use super::effect::{self, Cleanup, Effects, Slots};
+use super::error::{BoxError, Error};
+use super::guard::{self, Guarded};
 use super::kernel::Kernel;
+use super::mount::Status;
 use super::plugin::PluginDef;
-use super::refresh::{Need, Provision};
+use super::refresh::{Provision, Requirement};
 use super::report::{Report, What};
-use super::waits::Wakers;
 
 slotmap::new_key_type! {
     /// Names one fiber; never used again for another.
@@ -49,15 +50,17 @@ pub enum State {
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "PENDING",
-            Self::Loading => "LOADING",
-            Self::Active => "ACTIVE",
-            Self::Failed => "FAILED",
-            Self::Unloading => "UNLOADING",
-            Self::Disposed => "DISPOSED",
-        })
+        f.write_str(&format!("{self:?}").to_uppercase())
     }
+}
+
+/// What the fiber itself is doing. When it is idle, its [`State`] is one of three.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    Idle,
+    Loading,
+    Active,
+    Unloading,
 }
 
 /// The record of one fiber. It lives in the kernel's table; everybody else holds its id.
@@ -68,53 +71,26 @@ pub(super) struct Fiber {
     pub(super) serial: u64,
     /// The effect of the parent that this fiber is.
     pub(super) key: Cell<u64>,
-    pub(super) label: Option<Rc<str>>,
-    pub(super) def: PluginDef,
-    pub(super) needs: Box<[Need]>,
+    pub(super) name: Rc<str>,
+    def: PluginDef,
+    pub(super) needs: Box<[Requirement]>,
     /// As mounted; once checked, with defaults.
-    pub(super) config: RefCell<Value>,
+    config: RefCell<Value>,
+    checked: Cell<bool>,
     pub(super) phase: Cell<Phase>,
     /// Rises with each load. A context of an earlier one registers nothing.
     pub(super) run: Cell<u32>,
-    pub(super) checked: Cell<bool>,
     /// Disposal was requested.
     pub(super) retired: Cell<bool>,
+    /// A driver moves it.
     pub(super) driven: Cell<bool>,
+    /// The scheduler will look at it.
     pub(super) queued: Cell<bool>,
     /// The provisions that this load began with; readable until it has unloaded.
     pub(super) committed: RefCell<Vec<Rc<Provision>>>,
-    pub(super) provisions: RefCell<Vec<Rc<Provision>>>,
+    pub(super) provisions: RefCell<Slots<u64, Rc<Provision>>>,
     pub(super) effects: RefCell<Effects>,
-    pub(super) stopping: Wakers,
     pub(super) status: Rc<Status>,
-}
-
-/// What the fiber itself is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
-    Idle,
-    Loading,
-    Active,
-    Unloading,
-}
-
-pub(super) type Observer = Rc<dyn Fn(State)>;
-
-/// The part of a fiber that outlives it: handles share it.
-pub(super) struct Status {
-    pub(super) state: Cell<State>,
-    pub(super) rests: Cell<bool>,
-    pub(super) error: OnceCell<Box<Error>>,
-    pub(super) wakers: Wakers,
-    pub(super) observers: RefCell<Vec<Observer>>,
-}
-
-impl Status {
-    pub(super) fn new(state: State) -> Rc<Self> {
-        let (state, rests) = (Cell::new(state), Cell::new(false));
-        let (error, observers) = (OnceCell::new(), RefCell::new(Vec::new()));
-        Rc::new(Self { state, rests, error, wakers: Wakers::default(), observers })
-    }
 }
 
 /// What a fiber does next.
@@ -127,16 +103,44 @@ enum Next {
 }
 
 impl Fiber {
-    pub(super) fn name(&self) -> &str {
-        self.label.as_deref().unwrap_or_else(|| self.def.name())
+    pub(super) fn new(
+        id: FiberId,
+        parent: Option<FiberId>,
+        serial: u64,
+        name: Rc<str>,
+        def: PluginDef,
+        needs: Box<[Requirement]>,
+        config: Value,
+    ) -> Self {
+        Self {
+            id,
+            parent,
+            serial,
+            key: Cell::new(0),
+            name,
+            def,
+            needs,
+            config: RefCell::new(config),
+            checked: Cell::new(false),
+            phase: Cell::new(Phase::Idle),
+            run: Cell::new(0),
+            retired: Cell::new(false),
+            driven: Cell::new(false),
+            queued: Cell::new(false),
+            committed: RefCell::default(),
+            provisions: RefCell::default(),
+            effects: RefCell::default(),
+            status: Rc::default(),
+        }
     }
 
-    pub(super) fn state(&self) -> State {
-        self.status.state.get()
-    }
-
-    pub(super) fn error(&self) -> Option<Error> {
-        self.status.error.get().map(|err| (**err).clone())
+    /// The root has no body and is running from the first.
+    pub(super) fn start_as_root(&self) {
+        self.checked.set(true);
+        self.run.set(1);
+        self.phase.set(Phase::Active);
+        self.status.show(State::Active);
+        self.status.rest();
     }
 
     /// Whether effects are accepted. A stop that waits for the body does not close the door: the body is still running.
@@ -147,8 +151,7 @@ impl Fiber {
     /// Whether what this load began with still stands. Provisions are never used again, so a service that went and came
     /// back is another one.
     pub(super) fn is_on_target(&self) -> bool {
-        !self.retired.get()
-            && self.committed.borrow().iter().all(|provision| provision.available.get())
+        !self.retired.get() && self.committed.borrow().iter().all(|it| it.available.get())
     }
 
     fn next(&self) -> Next {
@@ -169,45 +172,8 @@ impl Fiber {
 
     /// Names of required services that are not there.
     pub(super) fn missing(&self) -> Vec<String> {
-        let missing =
-            self.needs.iter().filter(|need| need.required && need.slot.current().is_none());
-        missing.map(|need| need.slot.name.to_string()).collect()
-    }
-
-    fn show(&self, state: State) {
-        if self.status.state.replace(state) == state {
-            return;
-        }
-        self.status.wakers.wake();
-        // An observer is foreign code: it can neither fail the fiber nor hold a borrow open.
-        let observers = self.status.observers.borrow().clone();
-        for observer in observers {
-            drop(guard::call(|| observer(state)));
-        }
-    }
-
-    pub(super) fn is_at_rest(&self) -> bool {
-        !self.driven.get() && !self.queued.get()
-    }
-
-    /// The root has no body and is running from the first.
-    pub(super) fn start_as_root(&self) {
-        self.checked.set(true);
-        self.run.set(1);
-        self.phase.set(Phase::Active);
-        self.show(State::Active);
-        self.rest();
-    }
-
-    /// Nothing moves any more: those who wait are told.
-    pub(super) fn rest(&self) {
-        self.status.rests.set(true);
-        self.status.wakers.wake();
-    }
-
-    /// Something may move.
-    pub(super) fn stir(&self) {
-        self.status.rests.set(false);
+        let is_missing = |need: &&Requirement| need.required && need.slot.current().is_none();
+        self.needs.iter().filter(is_missing).map(|need| need.slot.name.to_string()).collect()
     }
 }
 
@@ -219,18 +185,12 @@ pub(super) async fn drive(kernel: Rc<Kernel>, fiber: Rc<Fiber>) {
             Next::Check => check(&kernel, &fiber),
             Next::Load(provisions) => load(&kernel, &fiber, provisions).await,
             Next::Unload => unload(&kernel, &fiber).await,
-            Next::End => {
-                kernel.remove(&fiber);
-                // A mark that is left finds nothing to move, so nobody would tell those who wait.
-                fiber.queued.set(false);
-                fiber.show(State::Disposed);
-                break;
-            }
+            Next::End => return end(&kernel, fiber),
         }
     }
     fiber.driven.set(false);
-    if fiber.is_at_rest() {
-        fiber.rest();
+    if !fiber.queued.get() {
+        fiber.status.rest();
     }
 }
 
@@ -238,33 +198,25 @@ pub(super) async fn drive(kernel: Rc<Kernel>, fiber: Rc<Fiber>) {
 fn check(kernel: &Kernel, fiber: &Fiber) {
     fiber.checked.set(true);
     let config = fiber.config.take();
-    match guard::call(|| fiber.def.check(&config)) {
+    let refused = match guard::call(|| fiber.def.check(&config)) {
         Ok(Ok(checked)) => {
+            fiber.config.replace(checked.config);
             for key in checked.unknown {
                 let what = What::UnknownKey { path: key.path, near: key.near };
-                kernel.report(&Report { plugin: kernel.path(fiber.id), what, error: None });
+                kernel.report(fiber.id, what, None);
             }
-            fiber.config.replace(checked.config);
+            return;
         }
-        Ok(Err(refused)) => fail(kernel, fiber, What::ConfigRefused, Error::Config(refused)),
-        Err(panic) => {
-            let source = Shared::from(panic);
-            fail(
-                kernel,
-                fiber,
-                What::ConfigRefused,
-                Error::Body { plugin: kernel.path(fiber.id), source },
-            );
-        }
-    }
-    if fiber.status.error.get().is_some() {
-        fiber.show(State::Failed);
-    }
+        Ok(Err(refused)) => Error::Config(refused),
+        Err(panic) => Error::Body { plugin: kernel.path(fiber.id), source: panic.into() },
+    };
+    fail(kernel, fiber, What::ConfigRefused, refused);
+    fiber.status.show(State::Failed);
 }
 
+/// The first error stays: a fiber fails once.
 fn fail(kernel: &Kernel, fiber: &Fiber, what: What, error: Error) {
     kernel.report_error(fiber.id, what, &error);
-    // The first error stays: a fiber fails once.
     drop(fiber.status.error.set(Box::new(error)));
 }
 
@@ -275,37 +227,31 @@ async fn load(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>, provisions: Vec<Rc<Provisi
     fiber.committed.replace(provisions);
     fiber.run.set(fiber.run.get() + 1);
     fiber.phase.set(Phase::Loading);
-    fiber.show(State::Loading);
+    fiber.status.show(State::Loading);
     let ended = run_body(kernel, fiber).await;
     let on_target = fiber.is_on_target();
     match ended {
         Ok(cleanup) => {
             if let Some(cleanup) = cleanup {
-                let mut effects = fiber.effects.borrow_mut();
-                let key = effects.reserve();
-                effects.insert(key, cleanup);
+                fiber.effects.borrow_mut().add(cleanup);
             }
             if on_target {
                 fiber.phase.set(Phase::Active);
-                fiber.show(State::Active);
-                return kernel.announce_all(fiber, true);
+                kernel.announce_all(fiber, true);
+                return fiber.status.show(State::Active);
             }
         }
         Err(source) if on_target => {
-            let plugin = kernel.path(fiber.id);
-            fail(kernel, fiber, What::BodyFailed, Error::Body { plugin, source: source.into() });
+            let (plugin, source) = (kernel.path(fiber.id), source.into());
+            fail(kernel, fiber, What::BodyFailed, Error::Body { plugin, source });
         }
-        Err(source) => {
-            let plugin = kernel.path(fiber.id);
-            kernel.report(&Report { plugin, what: What::Superseded, error: Some(source.into()) });
-        }
+        Err(source) => kernel.report(fiber.id, What::Superseded, Some(source.into())),
     }
     unload(kernel, fiber).await;
 }
 
 async fn run_body(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) -> Result<Option<Cleanup>, BoxError> {
-    let ctx = Context::of(kernel, fiber);
-    let run = Run::new(fiber.id);
+    let (ctx, run) = (Context::of(kernel, fiber), kernel.run(fiber.id));
     let config = fiber.config.borrow().clone();
     let body = guard::call_in(run, || fiber.def.start(ctx, config))?;
     Guarded::new(run, body).await
@@ -313,22 +259,35 @@ async fn run_body(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) -> Result<Option<Clean
 
 async fn unload(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) {
     fiber.phase.set(Phase::Unloading);
-    fiber.show(State::Unloading);
-    fiber.stopping.wake();
     kernel.announce_all(fiber, false);
-    let provisions = fiber.provisions.borrow().clone();
+    fiber.status.show(State::Unloading);
+    let provisions: Vec<_> = fiber.provisions.borrow().iter().cloned().collect();
     for provision in provisions {
         provision.unused(kernel).await;
     }
     effect::undo_all(kernel, fiber).await;
-    debug_assert_eq!(fiber.effects.borrow().len(), 0, "an unload leaves nothing behind");
     for provision in fiber.committed.take() {
         provision.leave();
     }
     fiber.phase.set(Phase::Idle);
     if fiber.status.error.get().is_some() {
-        fiber.show(State::Failed);
+        fiber.status.show(State::Failed);
     } else if !fiber.retired.get() && fiber.available_needs().is_none() {
-        fiber.show(State::Pending);
+        fiber.status.show(State::Pending);
+    } else if !fiber.retired.get() {
+        // It starts again at once. A plugin whose start makes it stop must not keep everything else from running.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The end of a fiber. What its plugin had captured is dropped last, when nothing depends on it any more.
+fn end(kernel: &Kernel, fiber: Rc<Fiber>) {
+    kernel.remove(&fiber);
+    // A mark that is left finds nothing to move, so nobody else would tell those who wait.
+    fiber.status.rest();
+    fiber.status.show(State::Disposed);
+    let plugin = fiber.name.to_string();
+    if let Err(panic) = guard::call(move || drop(fiber)) {
+        kernel.send(&Report { plugin, what: What::CleanupFailed, error: Some(panic.into()) });
     }
 }

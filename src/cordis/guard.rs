@@ -2,13 +2,16 @@
 //!
 //! Two things happen at this border. A panic becomes an error with its message and place, and prints nothing. And the
 //! *run* is noted, the piece of plugin code that is being executed, because a wait must know who waits (`waits.rs`).
+//! Watch for: what foreign code leaves behind is foreign too. A future is dropped inside the border, and so is what a
+//! panic carried.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::future::Future;
+use std::future::{Future, pending};
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::Once;
-use std::task;
+use std::task::{self, Poll};
 
 use super::error::{BoxError, Panic};
 use super::fiber::FiberId;
@@ -20,27 +23,21 @@ pub type LocalBoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 pub(super) type Foreign<T> = LocalBoxFuture<'static, Result<T, BoxError>>;
 
 /// One execution of plugin code: a body, a cleanup, an undo by hand or a spawned task.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Run {
     pub(super) id: u64,
     pub(super) fiber: FiberId,
+    /// The kernel in whose name it runs.
+    pub(super) kernel: u64,
 }
 
 thread_local! {
     static RUN: Cell<Option<Run>> = const { Cell::new(None) };
-    static NEXT: Cell<u64> = const { Cell::new(0) };
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static CAUGHT: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
 impl Run {
-    /// A new run of a fiber's code.
-    pub(super) fn new(fiber: FiberId) -> Self {
-        let id = NEXT.get();
-        NEXT.set(id + 1);
-        Self { id, fiber }
-    }
-
     /// The run whose code is being executed now, if any.
     pub(super) fn current() -> Option<Self> {
         RUN.get()
@@ -50,9 +47,20 @@ impl Run {
 /// Calls foreign code; a panic comes back as an error.
 pub(super) fn call<T>(f: impl FnOnce() -> T) -> Result<T, Panic> {
     DEPTH.set(DEPTH.get() + 1);
-    let outcome = panic::catch_unwind(AssertUnwindSafe(f));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(f)).map_err(caught);
     DEPTH.set(DEPTH.get() - 1);
-    outcome.map_err(|payload| CAUGHT.take().unwrap_or_else(|| describe(&*payload, String::new())))
+    outcome
+}
+
+/// What a panic said. The hook notes the place; it does not see a panic that plugin code caught and resumed.
+fn caught(payload: Box<dyn Any + Send>) -> Panic {
+    let seen = CAUGHT.take();
+    let said = describe(&*payload, String::new());
+    if let Err(bomb) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // What panics when it is dropped might do so again.
+        std::mem::forget(bomb);
+    }
+    seen.filter(|seen| seen.message == said.message).unwrap_or(said)
 }
 
 /// Calls foreign code as part of a run.
@@ -80,17 +88,26 @@ impl<T> Guarded<T> {
     }
 }
 
-impl<T> Future for Guarded<T> {
+impl<T: 'static> Future for Guarded<T> {
     type Output = Result<T, BoxError>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> task::Poll<Self::Output> {
-        let run = self.run;
-        let future = self.future.as_mut();
-        let outcome = match run {
-            Some(run) => call_in(run, || future.poll(cx)),
-            None => call(|| future.poll(cx)),
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let (run, future) = (self.run, &mut self.future);
+        let poll = || {
+            let poll = future.as_mut().poll(cx);
+            if poll.is_ready() {
+                *future = Box::pin(pending());
+            }
+            poll
         };
-        outcome.unwrap_or_else(|panic| task::Poll::Ready(Err(panic.into())))
+        let outcome = match run {
+            Some(run) => call_in(run, poll),
+            None => call(poll),
+        };
+        outcome.unwrap_or_else(|panic| {
+            drop(call(|| self.future = Box::pin(pending())));
+            Poll::Ready(Err(panic.into()))
+        })
     }
 }
 
@@ -117,7 +134,7 @@ pub(super) fn install_panic_hook() {
     });
 }
 
-fn describe(payload: &(dyn std::any::Any + Send), place: String) -> Panic {
+fn describe(payload: &(dyn Any + Send), place: String) -> Panic {
     let text = payload.downcast_ref::<&str>().map(ToString::to_string);
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
     Panic { message: text.unwrap_or_else(|| "a panic without a message".into()), place }

@@ -4,27 +4,28 @@
 //! gone finds nothing.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 use slotmap::SlotMap;
 
-use super::context::FiberStatus;
-use super::effect::Effects;
-use super::error::{BoxError, Error};
+use super::error::{BoxError, Error, Shared};
 use super::events::Bus;
-use super::fiber::{Fiber, FiberId, Phase, State, Status};
-use super::guard;
+use super::fiber::{Fiber, FiberId};
+use super::guard::{self, Run};
 use super::plugin::PluginDef;
-use super::refresh::{Need, Queue, ServiceSlot};
+use super::refresh::{Provision, Queue, Requirement, ServiceSlot};
 use super::report::{Report, What};
-use super::waits::{Waits, Wakers};
+use super::waits::Waits;
 
 /// What all contexts share.
 pub(super) struct Kernel {
+    /// Tells the kernels of one program apart.
+    pub(super) id: u64,
     pub(super) fibers: RefCell<SlotMap<FiberId, Rc<Fiber>>>,
-    pub(super) services: RefCell<HashMap<Rc<str>, Rc<ServiceSlot>>>,
+    services: RefCell<HashMap<Rc<str>, Rc<ServiceSlot>>>,
     pub(super) bus: Bus,
     pub(super) queue: Queue,
     pub(super) waits: Waits,
@@ -36,7 +37,9 @@ pub(super) struct Kernel {
 
 impl Kernel {
     pub(super) fn new(reports: Box<dyn Fn(&Report)>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             fibers: RefCell::default(),
             services: RefCell::default(),
             bus: Bus::default(),
@@ -53,6 +56,11 @@ impl Kernel {
         self.next.replace(self.next.get() + 1)
     }
 
+    /// A new run of a fiber's code.
+    pub(super) fn run(&self, fiber: FiberId) -> Run {
+        Run { id: self.number(), fiber, kernel: self.id }
+    }
+
     pub(super) fn fiber(&self, id: FiberId) -> Option<Rc<Fiber>> {
         self.fibers.borrow().get(id).cloned()
     }
@@ -60,39 +68,16 @@ impl Kernel {
     pub(super) fn insert(
         &self,
         parent: Option<FiberId>,
-        label: Option<Rc<str>>,
+        name: Rc<str>,
         def: &PluginDef,
         config: Value,
     ) -> Rc<Fiber> {
-        let needs = def
-            .needs()
-            .iter()
-            .map(|need| Need { slot: self.slot(&need.name), required: need.required })
+        let needs = def.needs().iter();
+        let needs = needs
+            .map(|need| Requirement { slot: self.slot(&need.name), required: need.required })
             .collect();
-        let serial = self.number();
-        let fiber = |id| {
-            Rc::new(Fiber {
-                id,
-                parent,
-                serial,
-                key: Cell::new(0),
-                label,
-                def: def.clone(),
-                needs,
-                config: RefCell::new(config),
-                phase: Cell::new(Phase::Idle),
-                run: Cell::new(0),
-                checked: Cell::new(false),
-                retired: Cell::new(false),
-                driven: Cell::new(false),
-                queued: Cell::new(false),
-                committed: RefCell::default(),
-                provisions: RefCell::default(),
-                effects: RefCell::new(Effects::new()),
-                stopping: Wakers::default(),
-                status: Status::new(State::Pending),
-            })
-        };
+        let (serial, def) = (self.number(), def.clone());
+        let fiber = |id| Rc::new(Fiber::new(id, parent, serial, name, def, needs, config));
         let id = self.fibers.borrow_mut().insert_with_key(fiber);
         let fiber = self.fibers.borrow()[id].clone();
         fiber.subscribe();
@@ -100,7 +85,7 @@ impl Kernel {
     }
 
     /// The end of a fiber: out of the table, of the parent's list and of the lists of those who wait for services.
-    pub(super) fn remove(&self, fiber: &Rc<Fiber>) {
+    pub(super) fn remove(&self, fiber: &Fiber) {
         self.unsubscribe(fiber);
         if let Some(parent) = fiber.parent.and_then(|id| self.fiber(id)) {
             let child = parent.effects.borrow_mut().take(fiber.key.get());
@@ -114,22 +99,22 @@ impl Kernel {
     pub(super) fn slot(&self, name: &str) -> Rc<ServiceSlot> {
         let known = self.services.borrow().get(name).cloned();
         known.unwrap_or_else(|| {
-            let name: Rc<str> = name.into();
-            let slot = ServiceSlot::new(name.clone());
-            self.services.borrow_mut().insert(name, slot.clone());
+            let slot = Rc::new(ServiceSlot::new(name.into()));
+            self.services.borrow_mut().insert(slot.name.clone(), slot.clone());
             slot
         })
     }
 
-    pub(super) fn known_slot(&self, name: &str) -> Option<Rc<ServiceSlot>> {
-        self.services.borrow().get(name).cloned()
+    /// The provision of a name, if its provider is ACTIVE.
+    pub(super) fn current(&self, name: &str) -> Option<Rc<Provision>> {
+        self.services.borrow().get(name)?.current()
     }
 
     /// Forgets a name that nobody provides or asks for, so that the table does not grow with names once used.
     pub(super) fn prune(&self, slot: &Rc<ServiceSlot>) {
         let mut services = self.services.borrow_mut();
-        if slot.is_unused() && services.get(&slot.name).is_some_and(|known| Rc::ptr_eq(known, slot))
-        {
+        let is_known = services.get(&slot.name).is_some_and(|known| Rc::ptr_eq(known, slot));
+        if is_known && slot.is_unused() {
             services.remove(&slot.name);
         }
     }
@@ -137,15 +122,13 @@ impl Kernel {
     /// Names of services that are provided by ACTIVE plugins, sorted.
     pub(super) fn service_names(&self) -> Vec<String> {
         let services = self.services.borrow();
-        let mut names: Vec<_> = services
-            .values()
-            .filter(|it| it.current().is_some())
-            .map(|it| it.name.to_string())
-            .collect();
+        let provided = services.values().filter(|slot| slot.current().is_some());
+        let mut names: Vec<_> = provided.map(|slot| slot.name.to_string()).collect();
         names.sort();
         names
     }
 
+    /// Names from the root down, without the root: `loader > bash`.
     pub(super) fn path(&self, id: FiberId) -> String {
         let mut names = Vec::new();
         let mut next = self.fiber(id);
@@ -153,7 +136,7 @@ impl Kernel {
             return "a plugin that was unloaded".into();
         }
         while let Some(fiber) = next {
-            names.push(fiber.name().to_owned());
+            names.push(fiber.name.clone());
             next = fiber.parent.and_then(|id| self.fiber(id));
         }
         if names.len() > 1 {
@@ -163,41 +146,37 @@ impl Kernel {
         names.join(" > ")
     }
 
-    pub(super) fn status(&self, fiber: &Fiber) -> FiberStatus {
-        let (path, name) = (self.path(fiber.id), fiber.name().to_owned());
-        FiberStatus {
-            path,
-            name,
-            state: fiber.state(),
-            missing: fiber.missing(),
-            error: fiber.error(),
-        }
-    }
-
     /// Those that have not ended, innermost only: a parent hangs because its child does.
     pub(super) fn hung(&self) -> Vec<String> {
         let fibers: Vec<_> =
             self.fibers.borrow().values().filter(|it| it.driven.get()).cloned().collect();
-        let has_child = |id| fibers.iter().any(|other| other.parent == Some(id));
-        fibers.iter().filter(|it| !has_child(it.id)).map(|it| self.path(it.id)).collect()
+        let parents: HashSet<_> = fibers.iter().filter_map(|it| it.parent).collect();
+        let innermost = fibers.iter().filter(|it| !parents.contains(&it.id));
+        innermost.map(|it| self.path(it.id)).collect()
     }
 
-    pub(super) fn report(&self, report: &Report) {
+    pub(super) fn report(&self, fiber: FiberId, what: What, error: Option<Shared>) {
+        self.send(&Report { plugin: self.path(fiber), what, error });
+    }
+
+    pub(super) fn send(&self, report: &Report) {
         // A place for reports that panics cannot be told so.
         drop(guard::call(|| (self.reports)(report)));
     }
 
     pub(super) fn report_error(&self, fiber: FiberId, what: What, error: &Error) {
         let cause = match error {
-            Error::Body { source, .. }
-            | Error::Cleanup { source, .. }
-            | Error::Setup { source, .. } => source.clone(),
+            Error::Body { source, .. } | Error::Cleanup { source, .. } => source.clone(),
             other => other.clone().into(),
         };
-        if let (What::CleanupFailed, Some(failures)) = (&what, &mut *self.failures.borrow_mut()) {
-            failures.push(error.clone());
+        self.report(fiber, what, Some(cause));
+    }
+
+    pub(super) fn report_cleanup(&self, fiber: FiberId, error: Error) {
+        self.report_error(fiber, What::CleanupFailed, &error);
+        if let Some(failures) = &mut *self.failures.borrow_mut() {
+            failures.push(error);
         }
-        self.report(&Report { plugin: self.path(fiber), what, error: Some(cause) });
     }
 
     pub(super) fn cleanup_error(&self, fiber: FiberId, source: BoxError) -> Error {

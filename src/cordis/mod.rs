@@ -24,7 +24,6 @@ mod error;
 mod report;
 mod waits;
 mod guard;
-mod slots;
 
 pub use self::context::{Context, FiberStatus, Shutdown};
 pub use self::effect::{Cleanup, IntoCleanup, Outcome, Undo, Undoing, mark};

@@ -3,26 +3,30 @@
 //! Watch for: `ready()` takes PENDING for rest, or a parent that awaits a child which needs what the parent provides
 //! would wait for ever.
 
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::IntoFuture;
 use std::rc::Rc;
-use std::task::{self, Poll};
 
 use super::effect::Cleanup;
 use super::error::Error;
-use super::fiber::{FiberId, State, Status};
-use super::guard::LocalBoxFuture;
+use super::fiber::{Fiber, FiberId, State};
+use super::guard::{self, LocalBoxFuture};
 use super::kernel::Kernel;
-use super::waits::{self, Target, Waited};
+use super::waits::{self, Target, Waited, Wakers};
 
 /// The handle of a mounted plugin. Dropping it does nothing.
 #[derive(Clone)]
 pub struct Mount {
-    pub(super) kernel: Rc<Kernel>,
-    pub(super) id: FiberId,
-    pub(super) status: Rc<Status>,
+    kernel: Rc<Kernel>,
+    id: FiberId,
+    status: Rc<Status>,
 }
 
 impl Mount {
+    pub(super) fn of(kernel: &Rc<Kernel>, fiber: &Fiber) -> Self {
+        Self { kernel: kernel.clone(), id: fiber.id, status: fiber.status.clone() }
+    }
+
     /// Names the fiber.
     pub fn id(&self) -> FiberId {
         self.id
@@ -35,7 +39,7 @@ impl Mount {
 
     /// Why the plugin failed, if it did.
     pub fn error(&self) -> Option<Error> {
-        self.status.error.get().map(|err| (**err).clone())
+        self.status.error()
     }
 
     /// Names of required services that are not there.
@@ -50,14 +54,13 @@ impl Mount {
 
     /// Calls `observer` at every change of state. It cannot influence the plugin.
     pub fn observe(&self, observer: impl Fn(State) + 'static) {
-        self.status.observers.borrow_mut().push(Rc::new(observer));
+        if self.state() != State::Disposed {
+            self.status.observers.borrow_mut().push(Rc::new(observer));
+        }
     }
 
-    /// Waits until the plugin rests. Waiting for services is rest, too, or a parent could not await a child that needs
-    /// what the parent provides.
-    ///
-    /// # Errors
-    /// The error of the config or the body, at each call; [`Error::WouldDeadlock`] if the plugin waits for the caller.
+    /// Waits until the plugin rests, and says how. Waiting for services is rest, too. The error of the config or the body
+    /// comes back at each call; [`Error::WouldDeadlock`] if the plugin waits for the caller.
     pub async fn ready(&self) -> Result<State, Error> {
         match self.settled().await {
             Waited::Requested => Err(Error::WouldDeadlock { plugin: self.kernel.path(self.id) }),
@@ -67,22 +70,14 @@ impl Mount {
 
     /// Waits until the plugin rests, whatever has become of it.
     pub async fn settled(&self) -> Waited {
-        waits::give_way(&self.kernel, Target::Fiber(self.id), |cx| {
-            self.status.poll(cx, |it| it.rests.get())
-        })
-        .await
+        let rests = self.status.wakers.until(|| self.status.rests.get());
+        waits::give_way(&self.kernel, Target::Fiber(self.id), rests).await
     }
 
     /// Unmounts the plugin for good: acts now, awaiting the end is optional. A second call returns at once.
     pub fn dispose(&self) -> Disposing {
         let first = self.kernel.fiber(self.id).is_some_and(|fiber| self.kernel.retire(&fiber));
         Disposing { mount: first.then(|| self.clone()) }
-    }
-}
-
-impl Status {
-    fn poll(&self, cx: &mut task::Context<'_>, reached: impl Fn(&Self) -> bool) -> Poll<()> {
-        if reached(self) { Poll::Ready(()) } else { self.wakers.wait(cx) }
     }
 }
 
@@ -97,27 +92,73 @@ impl IntoFuture for Disposing {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Some(mount) = self.mount else { return Waited::Done };
-            let gone = |status: &Status| status.state.get() == State::Disposed;
-            waits::give_way(&mount.kernel, Target::Fiber(mount.id), |cx| {
-                mount.status.poll(cx, gone)
-            })
-            .await
+            let Some(Mount { kernel, id, status }) = self.mount else { return Waited::Done };
+            waits::give_way(&kernel, Target::Fiber(id), status.gone()).await
         })
     }
 }
 
 /// The cleanup of the effect that a child is to its parent.
-pub(super) fn dispose_child(parent: FiberId, mount: Mount) -> Cleanup {
+pub(super) fn dispose_child(parent: FiberId, child: Mount) -> Cleanup {
     Cleanup::future(move || {
-        if let Some(fiber) = mount.kernel.fiber(mount.id) {
-            mount.kernel.retire(&fiber);
-        }
+        drop(child.dispose());
         async move {
-            let gone = |status: &Status| status.state.get() == State::Disposed;
-            let target = Target::Fiber(mount.id);
-            waits::hold(&mount.kernel, parent, target, |cx| mount.status.poll(cx, gone)).await;
+            let Mount { kernel, id, status } = child;
+            waits::hold(&kernel, parent, Target::Fiber(id), status.gone()).await;
             Ok(())
         }
     })
+}
+
+/// The part of a fiber that outlives it, shared with its handles.
+pub(super) struct Status {
+    pub(super) state: Cell<State>,
+    /// Nothing moves, and nothing is marked to move.
+    pub(super) rests: Cell<bool>,
+    pub(super) error: OnceCell<Box<Error>>,
+    /// Woken whenever one of these changes, or the target moves.
+    pub(super) wakers: Wakers,
+    observers: RefCell<Vec<Observer>>,
+}
+
+type Observer = Rc<dyn Fn(State)>;
+
+impl Default for Status {
+    fn default() -> Self {
+        let (state, rests) = (Cell::new(State::Pending), Cell::new(false));
+        let (error, wakers, observers) = Default::default();
+        Self { state, rests, error, wakers, observers }
+    }
+}
+
+impl Status {
+    pub(super) fn error(&self) -> Option<Error> {
+        self.error.get().map(|error| (**error).clone())
+    }
+
+    /// Tells everybody where the fiber stands. An observer is foreign code: it can neither fail the fiber nor hold a borrow
+    /// open; and after the last state none is kept, or one that holds a handle would keep itself alive.
+    pub(super) fn show(&self, state: State) {
+        if self.state.replace(state) == state {
+            return;
+        }
+        self.wakers.wake();
+        let observers = match state {
+            State::Disposed => self.observers.take(),
+            _ => self.observers.borrow().clone(),
+        };
+        for observer in observers {
+            drop(guard::call(move || observer(state)));
+        }
+    }
+
+    /// Nothing moves any more: those who wait are told.
+    pub(super) fn rest(&self) {
+        self.rests.set(true);
+        self.wakers.wake();
+    }
+
+    async fn gone(&self) {
+        self.wakers.until(|| self.state.get() == State::Disposed).await;
+    }
 }

@@ -186,6 +186,10 @@ impl PluginDef {
         &self.name
     }
 
+    pub(super) fn shared_name(&self) -> Rc<str> {
+        self.name.clone()
+    }
+
     /// What it declares.
     pub fn needs(&self) -> &[Declared] {
         &self.inner.needs

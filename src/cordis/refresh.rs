@@ -10,16 +10,15 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{self, Poll, Waker};
 
 use tokio::task::JoinHandle;
 
-use super::fiber::{self, Fiber, FiberId, Phase, State};
+use super::effect::Slots;
+use super::fiber::{self, Fiber, FiberId};
 use super::guard::LocalBoxFuture;
 use super::kernel::Kernel;
-use super::slots::Slots;
 use super::waits::{self, Target, Wakers};
 
 /// One name in the table of services: who provides it now, and who asks for it.
@@ -43,18 +42,14 @@ pub(super) struct Provision {
 }
 
 /// A declared need of a fiber.
-pub(super) struct Need {
+pub(super) struct Requirement {
     pub(super) slot: Rc<ServiceSlot>,
     pub(super) required: bool,
 }
 
 impl ServiceSlot {
-    pub(super) fn new(name: Rc<str>) -> Rc<Self> {
-        Rc::new(Self {
-            name,
-            provision: RefCell::new(None),
-            dependents: RefCell::new(Slots::new()),
-        })
+    pub(super) fn new(name: Rc<str>) -> Self {
+        Self { name, provision: RefCell::default(), dependents: RefCell::default() }
     }
 
     /// The provision, if its provider is ACTIVE.
@@ -74,23 +69,25 @@ impl Fiber {
             need.slot.dependents.borrow_mut().insert(self.serial, self.id);
         }
     }
-
-    fn tell_if_stopping(&self) {
-        if self.phase.get() == Phase::Loading && !self.is_on_target() {
-            self.stopping.wake();
-        }
-    }
 }
 
 impl Provision {
+    /// Takes the name for `owner`.
     pub(super) fn new(
         id: u64,
         owner: FiberId,
-        slot: &Rc<ServiceSlot>,
+        slot: Rc<ServiceSlot>,
         value: Rc<dyn Any>,
     ) -> Rc<Self> {
-        let (slot, available, users) = (slot.clone(), Cell::new(false), Cell::new(0));
-        Rc::new(Self { id, owner, slot, value, available, users, wakers: Wakers::default() })
+        let (available, users, wakers) = (Cell::new(false), Cell::new(0), Wakers::default());
+        let provision = Rc::new(Self { id, owner, slot, value, available, users, wakers });
+        provision.slot.provision.replace(Some(provision.clone()));
+        provision
+    }
+
+    /// Whether the name is still its own: it was not undone by hand.
+    pub(super) fn has_name(&self) -> bool {
+        self.slot.provision.borrow().as_ref().is_some_and(|holder| holder.id == self.id)
     }
 
     /// A fiber begins a load with this provision.
@@ -108,9 +105,7 @@ impl Provision {
 
     /// Waits until no fiber uses it.
     pub(super) async fn unused(&self, kernel: &Rc<Kernel>) {
-        let unused = |cx: &mut task::Context<'_>| {
-            if self.users.get() == 0 { Poll::Ready(()) } else { self.wakers.wait(cx) }
-        };
+        let unused = self.wakers.until(|| self.users.get() == 0);
         waits::hold(kernel, self.owner, Target::Users(self.id), unused).await;
     }
 }
@@ -125,7 +120,7 @@ pub(super) struct Queue {
 impl Kernel {
     /// Notes that a fiber may have to move.
     pub(super) fn mark(&self, fiber: &Fiber) {
-        fiber.stir();
+        fiber.status.rests.set(false);
         if !fiber.queued.replace(true) {
             self.queue.marked.borrow_mut().push_back(fiber.id);
             if let Some(waker) = self.queue.waker.take() {
@@ -143,21 +138,22 @@ impl Kernel {
         first
     }
 
-    /// A service came or went: everybody who requires it is marked.
-    pub(super) fn announce(&self, slot: &ServiceSlot) {
-        for id in slot.dependents.borrow().iter() {
+    /// A service comes or goes: everybody who requires it is marked.
+    pub(super) fn announce(&self, provision: &Provision, available: bool) {
+        if provision.available.replace(available) == available {
+            return;
+        }
+        for id in provision.slot.dependents.borrow().iter() {
             if let Some(fiber) = self.fiber(*id) {
                 self.mark(&fiber);
             }
         }
     }
 
-    /// All services of a fiber come or go, because it became or ceases to be ACTIVE.
+    /// All services of a fiber come or go, because it becomes or ceases to be ACTIVE.
     pub(super) fn announce_all(&self, fiber: &Fiber, available: bool) {
         for provision in fiber.provisions.borrow().iter() {
-            if provision.available.replace(available) != available {
-                self.announce(&provision.slot);
-            }
+            self.announce(provision, available);
         }
     }
 
@@ -169,23 +165,18 @@ impl Kernel {
         }
     }
 
-    fn next_marked(&self) -> Option<Rc<Fiber>> {
-        loop {
-            let id = self.queue.marked.borrow_mut().pop_front()?;
-            if let Some(fiber) = self.fiber(id) {
-                fiber.queued.set(false);
-                return Some(fiber);
-            }
-        }
-    }
-
+    /// One round: moves those that are marked now. What is marked meanwhile waits for the next round, so that plugins that
+    /// restart each other for ever leave time for everything else.
     fn run_marked(self: &Rc<Self>) {
-        while let Some(fiber) = self.next_marked() {
-            if fiber.driven.get() {
-                // Its driver compares again when the step that runs now has ended.
-                fiber.tell_if_stopping();
+        let round = self.queue.marked.borrow().len();
+        for _ in 0..round {
+            let next = self.queue.marked.borrow_mut().pop_front();
+            let Some(fiber) = next.and_then(|id| self.fiber(id)) else { continue };
+            fiber.queued.set(false);
+            if fiber.driven.replace(true) {
+                // Its driver compares again when the step that runs now has ended; a body may want to know before.
+                fiber.status.wakers.wake();
             } else {
-                fiber.driven.set(true);
                 run_or_spawn(Box::pin(fiber::drive(self.clone(), fiber)));
             }
         }
@@ -195,8 +186,8 @@ impl Kernel {
     pub(super) async fn schedule(kernel: Weak<Self>) {
         poll_fn(move |cx| {
             let Some(kernel) = kernel.upgrade() else { return Poll::Ready(()) };
-            kernel.run_marked();
             kernel.queue.waker.replace(Some(cx.waker().clone()));
+            kernel.run_marked();
             Poll::Pending
         })
         .await;
@@ -216,28 +207,4 @@ pub(super) fn run_or_spawn(mut future: LocalBoxFuture<'static, ()>) {
 #[expect(clippy::disallowed_methods, reason = "the kernel's own tasks; plugins use `ctx.spawn`")]
 pub(super) fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
     tokio::task::spawn_local(tokio::task::unconstrained(future))
-}
-
-/// Resolves when the run of a fiber is to end: its target has moved, or it is not running any more.
-pub(super) struct Stopping {
-    pub(super) kernel: Rc<Kernel>,
-    pub(super) fiber: FiberId,
-    pub(super) run: u32,
-}
-
-impl Future for Stopping {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<()> {
-        match self.kernel.fiber(self.fiber) {
-            Some(fiber)
-                if fiber.admits(self.run)
-                    && fiber.is_on_target()
-                    && fiber.state() != State::Disposed =>
-            {
-                fiber.stopping.wait(cx)
-            }
-            _ => Poll::Ready(()),
-        }
-    }
 }

@@ -7,13 +7,17 @@
 //! Full-size counterpart: cordis `packages/core/src/service.ts`, `reflect.ts` and `utils.ts` (traceable).
 //! Watch for: inside such a method a read is checked against what the *service* declares.
 
+use std::any::Any;
+use std::future::Future;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::rc::Rc;
 
 use super::context::Context;
-use super::effect::Undo;
-use super::error::Error;
-use super::fiber::Fiber;
+use super::effect::{Cleanup, Undo};
+use super::error::{BoxError, Error};
+use super::fiber::{Fiber, Phase};
+use super::kernel::Kernel;
 use super::refresh::Provision;
 
 /// A type that is offered under a name. A replaceable capability is a trait object: `impl Service for dyn Shell`.
@@ -57,7 +61,7 @@ impl<S: ?Sized> Deref for Svc<S> {
 /// A service that may be absent: declared, but never waited for, and looked up at each use.
 pub struct Optional<S: ?Sized> {
     ctx: Context,
-    of: std::marker::PhantomData<S>,
+    of: PhantomData<S>,
 }
 
 impl<S: Service + ?Sized> Optional<S> {
@@ -98,7 +102,7 @@ impl<S: Service + ?Sized> Need for Optional<S> {
     }
 
     fn extract(ctx: &Context) -> Result<Self, Error> {
-        Ok(Self { ctx: ctx.clone(), of: std::marker::PhantomData })
+        Ok(Self { ctx: ctx.clone(), of: PhantomData })
     }
 }
 
@@ -109,11 +113,13 @@ enum Found {
     Undeclared,
 }
 
+/// Names that a service cannot have: in a script they would hide a part of the context.
+const RESERVED: &str = "answer effect emit get intercept on parallel path plugin provide serial service spawn stopping \
+                        waterfall";
+
 impl Context {
-    /// Offers a service under its name, from when this plugin is ACTIVE until it unloads.
-    ///
-    /// # Errors
-    /// [`Error::DuplicateService`] if the name is held, [`Error::ReservedName`], [`Error::Inactive`].
+    /// Offers a service under its name, from when this plugin is ACTIVE until it unloads. Fails with
+    /// [`Error::DuplicateService`] if the name is held, [`Error::ReservedName`], or [`Error::Inactive`].
     pub fn provide<S: Service + ?Sized>(&self, value: Rc<S>) -> Result<Undo, Error> {
         self.provide_named(S::NAME, value)
     }
@@ -127,26 +133,47 @@ impl Context {
         self.provide_any(name, Rc::new(value))
     }
 
-    /// Reads a service that this plugin or one that encloses it declares or provides.
-    ///
-    /// # Errors
-    /// [`Error::Undeclared`] if none does, [`Error::Unavailable`] if it is not there now, [`Error::TypeMismatch`].
+    fn provide_any(&self, name: &str, value: Rc<dyn Any>) -> Result<Undo, Error> {
+        let owner = self.running()?;
+        if RESERVED.split(' ').any(|reserved| reserved == name) {
+            return Err(Error::ReservedName { service: name.into() });
+        }
+        let slot = self.kernel.slot(name);
+        let holder = slot.provision.borrow().as_ref().map(|holder| self.kernel.path(holder.owner));
+        if let Some(owner) = holder {
+            return Err(Error::DuplicateService { service: name.into(), owner });
+        }
+        let provision = Provision::new(self.kernel.number(), owner.id, slot, value);
+        owner.provisions.borrow_mut().insert(provision.id, provision.clone());
+        if owner.phase.get() == Phase::Active {
+            self.kernel.announce(&provision, true);
+        }
+        let kernel = self.kernel.clone();
+        let withdraw = Cleanup::future(move || withdraw(kernel, provision));
+        let key = owner.effects.borrow_mut().add(withdraw);
+        Ok(Undo::new(&self.kernel, owner.id, key))
+    }
+
+    /// Reads a service that this plugin or one that encloses it declares or provides. Fails with [`Error::Undeclared`] if
+    /// none does, [`Error::Unavailable`] if it is not there now, or [`Error::TypeMismatch`].
     pub fn service<S: Service + ?Sized>(&self) -> Result<Svc<S>, Error> {
         self.service_named(S::NAME)
     }
 
     /// As [`service`](Self::service), under any name.
     pub fn service_named<S: ?Sized + 'static>(&self, name: &str) -> Result<Svc<S>, Error> {
-        let plugin = || self.kernel.path(self.origin);
-        match self.find(name) {
-            Found::Provision(provision) => self
-                .view(&provision)
-                .ok_or_else(|| Error::TypeMismatch { service: name.into(), plugin: plugin() }),
-            Found::Unavailable => {
-                Err(Error::Unavailable { service: name.into(), plugin: plugin() })
-            }
-            Found::Undeclared => Err(Error::Undeclared { service: name.into(), plugin: plugin() }),
+        let found = self.find(name);
+        if let Found::Provision(provision) = &found
+            && let Some(view) = self.view(provision)
+        {
+            return Ok(view);
         }
+        let (service, plugin) = (name.into(), self.kernel.path(self.origin));
+        Err(match found {
+            Found::Provision(_) => Error::TypeMismatch { service, plugin },
+            Found::Unavailable => Error::Unavailable { service, plugin },
+            Found::Undeclared => Error::Undeclared { service, plugin },
+        })
     }
 
     /// A service that is there or not, whatever was declared: the way to read an optional one.
@@ -156,13 +183,7 @@ impl Context {
 
     /// As [`get`](Self::get), under any name.
     pub fn get_named<S: ?Sized + 'static>(&self, name: &str) -> Option<Svc<S>> {
-        let provision = self.kernel.known_slot(name)?.current()?;
-        self.view(&provision)
-    }
-
-    /// Names of all services that are provided now, sorted.
-    pub fn service_names(&self) -> Vec<String> {
-        self.kernel.service_names()
+        self.view(&*self.kernel.current(name)?)
     }
 
     /// The same object for this caller: owner as here, origin the provider.
@@ -173,24 +194,20 @@ impl Context {
 
     fn find(&self, name: &str) -> Found {
         let Some(reader) = self.kernel.fiber(self.origin) else { return Found::Unavailable };
+        let now = || self.kernel.current(name).map_or(Found::Unavailable, Found::Provision);
         if reader.parent.is_none() {
-            let known = self.kernel.known_slot(name).and_then(|slot| slot.current());
-            return known.map_or(Found::Unavailable, Found::Provision);
+            return now();
         }
         let mut next = Some(reader);
         while let Some(fiber) = next {
             if let Some(provision) = fiber.own(name) {
                 return Found::Provision(provision);
             }
-            if let Some(need) = fiber.needs.iter().find(|need| &*need.slot.name == name) {
-                let optional = self
-                    .kernel
-                    .known_slot(name)
-                    .filter(|_| !need.required)
-                    .and_then(|slot| slot.current());
-                return optional.map_or(Found::Unavailable, Found::Provision);
+            match fiber.needs.iter().find(|need| &*need.slot.name == name) {
+                Some(need) if need.required => return Found::Unavailable,
+                Some(_) => return now(),
+                None => next = fiber.parent.and_then(|id| self.kernel.fiber(id)),
             }
-            next = fiber.parent.and_then(|id| self.kernel.fiber(id));
         }
         Found::Undeclared
     }
@@ -199,7 +216,28 @@ impl Context {
 impl Fiber {
     /// What this fiber has committed to, or provides itself, even while it still loads.
     fn own(&self, name: &str) -> Option<Rc<Provision>> {
-        let named = |list: &[Rc<Provision>]| list.iter().find(|it| &*it.slot.name == name).cloned();
-        named(&self.committed.borrow()).or_else(|| named(&self.provisions.borrow()))
+        let named = |it: &&Rc<Provision>| &*it.slot.name == name;
+        let committed = self.committed.borrow().iter().find(named).cloned();
+        committed.or_else(|| {
+            self.provisions.borrow().iter().find(|it| named(it) && it.has_name()).cloned()
+        })
+    }
+}
+
+/// Frees the name, tells those who used it, and waits until they have stopped. During an unload they have stopped before.
+fn withdraw(
+    kernel: Rc<Kernel>,
+    provision: Rc<Provision>,
+) -> impl Future<Output = Result<(), BoxError>> {
+    provision.slot.provision.replace(None);
+    kernel.announce(&provision, false);
+    async move {
+        provision.unused(&kernel).await;
+        // Until here an unload of the provider finds it, and waits for its users before the first cleanup.
+        if let Some(owner) = kernel.fiber(provision.owner) {
+            owner.provisions.borrow_mut().remove(provision.id);
+        }
+        kernel.prune(&provision.slot);
+        Ok(())
     }
 }

@@ -7,21 +7,23 @@
 //! Full-size counterpart: none. In Cordis such a wait hangs.
 //! Watch for: nodes are fibers and *runs* (a body, a cleanup, an undo by hand, a task), because it is a run that waits.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
-use std::future::poll_fn;
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+mod long;
+mod wakers;
 
-use slotmap::SlotMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
 use tokio::time::Instant;
 
-use super::fiber::{Fiber, FiberId};
+pub(super) use self::wakers::Wakers;
+use super::fiber::FiberId;
 use super::guard::Run;
 use super::kernel::Kernel;
 use super::refresh;
-use super::report::{Report, What};
 
 /// How a wait for the lifecycle ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +35,7 @@ pub enum Waited {
 }
 
 /// What can be waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Target {
     Fiber(FiberId),
     Run(Run),
@@ -41,55 +43,49 @@ pub(super) enum Target {
     Users(u64),
 }
 
-/// A wait this long is reported. Nothing else happens: a limit would change what a program means.
-const LONG: Duration = Duration::from_secs(5);
-
-slotmap::new_key_type! { struct WaitId; }
-
-/// All waits that are going on.
+/// All waits that are going on, by target and then by age.
 #[derive(Default)]
 pub(super) struct Waits {
-    going: RefCell<SlotMap<WaitId, Wait>>,
+    going: RefCell<BTreeMap<(Target, u64), Wait>>,
     watched: Cell<bool>,
 }
 
 struct Wait {
     run: Option<Run>,
     fiber: FiberId,
-    target: Target,
     since: Instant,
     reported: bool,
 }
 
 /// A wait of the kernel: it never gives way. `fiber` is the one that waits.
-pub(super) async fn hold<T>(
+pub(super) async fn hold(
     kernel: &Rc<Kernel>,
     fiber: FiberId,
     target: Target,
-    mut ready: impl FnMut(&mut Context<'_>) -> Poll<T>,
-) -> T {
-    let mut entered = None;
+    end: impl Future<Output = ()>,
+) {
+    let (mut end, mut entered) = (pin!(end), None);
     poll_fn(|cx| {
-        let poll = ready(cx);
+        let poll = end.as_mut().poll(cx);
         if poll.is_pending() && entered.is_none() {
-            entered = Some(Entered::new(kernel, Run::current(), fiber, target));
+            entered = Some(Entered::new(kernel, kernel.current_run(), fiber, target));
         }
         poll
     })
-    .await
+    .await;
 }
 
 /// A wait of whoever calls. It gives way if it would close a circle.
 pub(super) async fn give_way(
     kernel: &Rc<Kernel>,
     target: Target,
-    mut ready: impl FnMut(&mut Context<'_>) -> Poll<()>,
+    end: impl Future<Output = ()>,
 ) -> Waited {
-    let mut entered = None;
-    poll_fn(|cx| match ready(cx) {
+    let (mut end, mut entered) = (pin!(end), None);
+    poll_fn(|cx| match end.as_mut().poll(cx) {
         Poll::Ready(()) => Poll::Ready(Waited::Done),
         Poll::Pending if entered.is_some() => Poll::Pending,
-        Poll::Pending => match Run::current() {
+        Poll::Pending => match kernel.current_run() {
             Some(run) if kernel.is_waiting_for(target, run) => Poll::Ready(Waited::Requested),
             run => {
                 entered = run.map(|run| Entered::new(kernel, Some(run), run.fiber, target));
@@ -103,42 +99,46 @@ pub(super) async fn give_way(
 /// A wait on the list, for as long as it goes on.
 struct Entered {
     kernel: Rc<Kernel>,
-    id: WaitId,
+    key: (Target, u64),
 }
 
 impl Entered {
     fn new(kernel: &Rc<Kernel>, run: Option<Run>, fiber: FiberId, target: Target) -> Self {
-        let wait = Wait { run, fiber, target, since: Instant::now(), reported: false };
-        let id = kernel.waits.going.borrow_mut().insert(wait);
+        let (kernel, key) = (kernel.clone(), (target, kernel.number()));
+        let wait = Wait { run, fiber, since: Instant::now(), reported: false };
+        kernel.waits.going.borrow_mut().insert(key, wait);
         if !kernel.waits.watched.replace(true) {
-            refresh::spawn(watch(kernel.clone()));
+            refresh::spawn(long::watch(kernel.clone()));
         }
-        Self { kernel: kernel.clone(), id }
+        Self { kernel, key }
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        self.kernel.waits.going.borrow_mut().remove(self.id);
+        self.kernel.waits.going.borrow_mut().remove(&self.key);
     }
 }
 
 impl Kernel {
+    /// The piece of this kernel's plugin code that is being executed. Another kernel on the same thread has runs of its own.
+    fn current_run(&self) -> Option<Run> {
+        Run::current().filter(|run| run.kernel == self.id)
+    }
+
     /// Whether `target` waits for `run`, directly or through others, or may come to do so: the search goes from the run
     /// upwards, to its fiber, to the parents, to the providers the fiber has committed to, and to all runs that wait for
     /// any of these.
     fn is_waiting_for(&self, target: Target, run: Run) -> bool {
-        let mut waiting: HashMap<Target, Vec<Target>> = HashMap::new();
-        for wait in self.waits.going.borrow().values() {
-            waiting.entry(wait.target).or_default().extend(wait.run.map(Target::Run));
-        }
+        let going = self.waits.going.borrow();
+        let waiting = |node| going.range((node, 0)..=(node, u64::MAX)).map(|(_, wait)| wait.run);
         let (mut seen, mut todo) = (HashSet::new(), vec![Target::Run(run)]);
         while let Some(node) = todo.pop() {
             if node == target {
                 return true;
             }
             if seen.insert(node) {
-                todo.extend(waiting.get(&node).into_iter().flatten());
+                todo.extend(waiting(node).flatten().map(Target::Run));
                 self.add_above(node, &mut todo);
             }
         }
@@ -159,67 +159,5 @@ impl Kernel {
                 }
             }
         }
-    }
-
-    fn describe(&self, target: Target) -> String {
-        match target {
-            Target::Fiber(id) => format!("`{}`", self.path(id)),
-            Target::Run(run) => format!("a cleanup of `{}`", self.path(run.fiber)),
-            Target::Users(id) => {
-                let is_user =
-                    |fiber: &&Rc<Fiber>| fiber.committed.borrow().iter().any(|it| it.id == id);
-                let users: Vec<_> =
-                    self.fibers.borrow().values().filter(is_user).cloned().collect();
-                let paths = users.iter().map(|fiber| format!("`{}`", self.path(fiber.id)));
-                paths.collect::<Vec<_>>().join(", ")
-            }
-        }
-    }
-}
-
-/// Reports each wait that has become long, once. Ends when nobody waits.
-async fn watch(kernel: Rc<Kernel>) {
-    loop {
-        let oldest = kernel
-            .waits
-            .going
-            .borrow()
-            .values()
-            .filter(|wait| !wait.reported)
-            .map(|wait| wait.since)
-            .min();
-        let Some(oldest) = oldest else { break };
-        tokio::time::sleep_until(oldest + LONG).await;
-        let long = |wait: &&mut Wait| !wait.reported && wait.since.elapsed() >= LONG;
-        let mut reports = Vec::new();
-        for wait in kernel.waits.going.borrow_mut().values_mut().filter(long) {
-            wait.reported = true;
-            reports.push((wait.fiber, wait.target, wait.since.elapsed().as_secs()));
-        }
-        for (fiber, target, seconds) in reports {
-            let what = What::LongWait { on: kernel.describe(target), seconds };
-            kernel.report(&Report { plugin: kernel.path(fiber), what, error: None });
-        }
-    }
-    kernel.waits.watched.set(false);
-}
-
-/// Those who wait for one thing. Empty, it takes no room on the heap.
-#[derive(Default)]
-pub(super) struct Wakers(RefCell<Vec<Waker>>);
-
-impl Wakers {
-    /// Notes the caller to be woken.
-    pub(super) fn wait<T>(&self, cx: &mut Context<'_>) -> Poll<T> {
-        let mut wakers = self.0.borrow_mut();
-        if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
-            wakers.push(cx.waker().clone());
-        }
-        Poll::Pending
-    }
-
-    /// Wakes all of them.
-    pub(super) fn wake(&self) {
-        self.0.take().into_iter().for_each(Waker::wake);
     }
 }

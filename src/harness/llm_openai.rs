@@ -1,9 +1,9 @@
 //! The model behind an OpenAI-compatible address: chat completions over HTTP.
 //!
-//! Needs `env`. Provides `llm`. Listens to `shell/env`.
+//! Needs `env`. Provides `llm`. Listens to `shell/env` and `tools/post-execute`.
 //! Full-size counterpart: the llm-deepseek package.
 //! Watch for: the request goes out as it is in the log, but for the few changes in `wire.rs`; the key goes nowhere but
-//! into one header, and every word of a server that reaches an error goes through `answer.rs`.
+//! into one header, and what servers and commands say is masked where it holds the key.
 
 use std::{num::NonZeroU32, rc::Rc};
 
@@ -18,6 +18,7 @@ use crate::{
         env::Env,
         llm::{Delta, Llm, LlmError, Reply, Request},
         shell::ShellEnv,
+        tools::{PostExecute, ToolResult},
     },
 };
 
@@ -78,16 +79,28 @@ pub struct Config {
 pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
     let config = Rc::new(config);
     if let Some(variable) = config.api_key_env.clone() {
-        // A command could print the key, whatever its variable is called.
-        ctx.intercept::<ShellEnv>(async move |_, _, next| {
-            let mut vars = next.run().await?;
-            vars.remove(variable.as_ref());
-            Ok(vars)
-        })?;
+        keep_secret(&ctx, variable, &env)?;
     }
     let http = Http::new(config.clone(), env.shared());
     let adapter = Adapter { config, env: env.shared(), http };
     ctx.provide::<dyn Llm>(Rc::new(OpenAi(Rc::new(adapter))))?;
+    Ok(())
+}
+
+/// A command could print the key, whatever its variable is called, and what it printed is logged and sent.
+fn keep_secret(ctx: &Context, variable: VariableName, env: &Env) -> Result<(), BoxError> {
+    let key = Key::read(&variable, env).ok();
+    ctx.intercept::<ShellEnv>(async move |_, _, next| {
+        let mut vars = next.run().await?;
+        vars.remove(variable.as_ref());
+        Ok(vars)
+    })?;
+    // The outermost listener has the last word on a result.
+    ctx.intercept_at::<PostExecute>(i32::MIN, async move |_, _, next| {
+        let result = next.run().await?;
+        let content = key.as_ref().map(|key| key.mask(&result.content));
+        Ok(ToolResult { content: content.unwrap_or(result.content), ..result })
+    })?;
     Ok(())
 }
 
@@ -125,7 +138,7 @@ impl Adapter {
             self.config.api_key_env.as_ref().map(|it| Key::read(it, &self.env)).transpose()?;
         let body = wire::body(request, &self.config);
         let response = self.http.send(body, key.as_ref()).await?;
-        let answer = self.http.read(response, key).await?;
+        let answer = self.http.read(response, key.as_ref()).await?;
         if answer.status.is_success() {
             wire::reply(&answer, request)
         } else {

@@ -10,6 +10,7 @@ pub mod event;
 pub mod id;
 pub mod line;
 pub mod message;
+mod open;
 pub mod trace;
 
 use std::{
@@ -18,11 +19,11 @@ use std::{
 };
 
 use crate::{
-    cordis::{BoxError, Context, Emit, NoConfig, Service, Svc, Undo},
+    cordis::{BoxError, Context, Emit, NoConfig, Service},
     harness::session::{
         error::SessionError,
         event::{Event, EventBody},
-        id::{Surroundings, fresh, is_id},
+        id::Surroundings,
         message::{Header, Message},
         trace::Trace,
     },
@@ -67,106 +68,6 @@ pub struct SessionEvent {
 
 impl Emit for SessionEvent {
     const NAME: &'static str = "session/event";
-}
-
-impl Sessions {
-    /// The service, raising its events through `ctx`.
-    pub fn new(ctx: &Context, outside: Surroundings) -> Self {
-        Self { ctx: ctx.clone(), outside, open: RefCell::default(), store: RefCell::default() }
-    }
-
-    /// The open sessions, oldest first.
-    pub fn open(&self) -> Vec<Rc<Session>> {
-        self.open.borrow().clone()
-    }
-
-    /// The open session of this id.
-    pub fn get(&self, id: &str) -> Option<Rc<Session>> {
-        self.open.borrow().iter().find(|it| it.id == id).cloned()
-    }
-
-    /// The time in Unix milliseconds.
-    pub fn now(&self) -> u64 {
-        (self.outside.now)()
-    }
-
-    fn fresh_id(&self) -> String {
-        let (now, random) = (self.now(), (self.outside.random)());
-        let mut ids = (0..).map(|n| fresh(now, random.wrapping_add(n)));
-        ids.find(|id| self.get(id).is_none()).expect("the ids of one second do not run out")
-    }
-
-    fn store(&self) -> Option<Rc<dyn Store>> {
-        self.store.borrow().clone()
-    }
-
-    /// Takes the store away from every session.
-    fn part(&self) {
-        let Some(store) = self.store.take() else { return };
-        for session in self.open() {
-            store.close(&session);
-        }
-    }
-
-    fn close(&self, session: &Session) {
-        self.open.borrow_mut().retain(|it| !std::ptr::eq(&raw const **it, session));
-        session.seal("it is closed");
-        if let Some(store) = self.store() {
-            store.close(session);
-        }
-    }
-}
-
-impl Svc<Sessions> {
-    /// Begins a conversation. It belongs to the caller and is closed when the caller unloads.
-    pub fn create(&self) -> Result<Rc<Session>, SessionError> {
-        self.adopt(self.fresh_id(), Vec::new())
-    }
-
-    /// Goes on with a conversation whose events so far are `history`. They are not broadcast again.
-    // Omitted: the full-size session marks the end of such a history with an event of its own.
-    pub fn restore(&self, id: &str, history: Vec<Event>) -> Result<Rc<Session>, SessionError> {
-        if !is_id(id) {
-            return Err(SessionError::BadId(id.into()));
-        }
-        if self.get(id).is_some() {
-            return Err(SessionError::AlreadyOpen(id.into()));
-        }
-        check_numbers(&history)?;
-        self.adopt(id.into(), history)
-    }
-
-    /// Keeps every open and future session in `store`, until the caller unloads.
-    pub fn keep_in(&self, store: Rc<dyn Store>) -> Result<Undo, SessionError> {
-        if self.store().is_some() {
-            return Err(SessionError::SecondStore);
-        }
-        let home = self.shared();
-        let undo = self.ctx().effect(move || move || home.part())?;
-        self.store.replace(Some(store));
-        for session in self.open() {
-            self.attach(&session, &undo)?;
-        }
-        Ok(undo)
-    }
-
-    fn adopt(&self, id: String, history: Vec<Event>) -> Result<Rc<Session>, SessionError> {
-        let session = Rc::new(Session::new(self.shared(), id, history));
-        let (home, owned) = (self.shared(), Rc::clone(&session));
-        let undo = self.ctx().effect(move || move || home.close(&owned))?;
-        self.open.borrow_mut().push(Rc::clone(&session));
-        self.attach(&session, &undo)?;
-        Ok(session)
-    }
-
-    /// Has the session kept; if that fails, what led to it is undone.
-    fn attach(&self, session: &Session, undo: &Undo) -> Result<(), SessionError> {
-        let Some(store) = self.store() else { return Ok(()) };
-        store.open(session).map_err(|source| {
-            drop(undo.call());
-            SessionError::NotKept { id: session.id.clone(), source }
-        })
-    }
 }
 
 /// One conversation: a list of events that only grows.
@@ -308,16 +209,5 @@ struct Appending<'a>(&'a Cell<bool>);
 impl Drop for Appending<'_> {
     fn drop(&mut self) {
         self.0.set(false);
-    }
-}
-
-/// The first number is 0, or 1 in the logs of others; from there each is one more.
-fn check_numbers(history: &[Event]) -> Result<(), SessionError> {
-    let first = history.first().map_or(0, |it| it.seq.min(1));
-    match (first..).zip(history).enumerate().find(|(_, (expected, event))| event.seq != *expected) {
-        Some((index, (expected, event))) => {
-            Err(SessionError::Gap { index, seq: event.seq, expected })
-        }
-        None => Ok(()),
     }
 }

@@ -1,5 +1,7 @@
 //! From the mount of a plugin to its end: when things run, and which states are seen.
 
+use std::rc::Rc;
+
 use nano_cordis::cordis::State;
 
 use crate::support::{Gate, define, get, give, hear, kernel, listeners, poll_once, rest, states};
@@ -183,6 +185,24 @@ fn k_095_a_recorder_that_panics_changes_nothing() {
         plugin.ready().await.unwrap();
 
         assert_eq!(seen.take(), ["PENDING", "LOADING", "ACTIVE"]);
+    });
+}
+
+/// Or the recorder and the handle would keep each other.
+#[test]
+fn k_095_a_recorder_is_let_go_at_the_end() {
+    kernel(async |test| {
+        let token = Rc::new(());
+        let plugin = test.probe("p").mount(&test.root);
+        for _ in 0..2 {
+            let held = (plugin.clone(), token.clone());
+            plugin.observe(move |_| drop(held.clone()));
+            plugin.dispose().await;
+        }
+
+        drop(plugin);
+
+        assert_eq!(Rc::strong_count(&token), 1);
     });
 }
 

@@ -5,12 +5,12 @@ mod growth;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nano_cordis::cordis::{Context, Emit, Next, PluginDef, State, Undo, Waterfall};
 use serde_json::{Value, json};
 
-use crate::support::{Ping, define, give, hear, kernel, rest};
+use crate::support::{Gate, Ping, define, give, hear, kernel, rest};
 
 struct Deep;
 
@@ -219,4 +219,55 @@ fn what_is_kept_after_dispose_keeps_nothing_of_the_plugin_alive() {
         assert_eq!(Rc::strong_count(&token), 1);
         assert_eq!(test.root.listener_count(Ping::NAME), 0);
     });
+}
+
+#[test]
+fn a_wait_costs_the_same_however_many_wait() {
+    assert_linear(|count| {
+        kernel(async move |test| {
+            let (ctx, _) = test.host("p").await;
+            let (gate, ended) = (Gate::shut(), Rc::new(Cell::new(0)));
+            let slow = test.probe("slow").body_gate(&gate).mount(&test.root);
+            for _ in 0..count {
+                let (slow, ended) = (slow.clone(), ended.clone());
+                let wait = async move |_| {
+                    slow.settled().await;
+                    ended.set(ended.get() + 1);
+                };
+                ctx.spawn("wait", wait).unwrap();
+            }
+            rest().await;
+            gate.open();
+            rest().await;
+            assert_eq!(ended.get(), count);
+        });
+    });
+}
+
+#[test]
+fn a_service_costs_the_same_however_many_its_provider_offers() {
+    assert_linear(|count| {
+        kernel(async move |test| {
+            let given: Vec<_> =
+                (0..count).map(|it| give(&test.root, &it.to_string(), "x").unwrap()).collect();
+            given.iter().for_each(|undo| drop(undo.call()));
+            assert!(test.root.service_names().is_empty());
+        });
+    });
+}
+
+/// Eight times as many may cost eight times as much, and some more; were each to look at all the others, it would be 64.
+fn assert_linear(run: impl Fn(usize)) {
+    let fastest = |count| {
+        let times = (0..3).map(|_| {
+            let start = Instant::now();
+            run(count);
+            start.elapsed()
+        });
+        times.min().unwrap()
+    };
+
+    let (few, many) = (fastest(1_000), fastest(8_000));
+
+    assert!(many < few * 24, "{few:?} and {many:?}");
 }

@@ -155,6 +155,10 @@ impl<T: Clone> Kept<T> {
         self.0.borrow_mut().push(value);
     }
 
+    pub(crate) fn all(&self) -> Vec<T> {
+        self.0.borrow().clone()
+    }
+
     pub(crate) fn last(&self) -> T {
         self.0.borrow().last().cloned().expect("something was kept before")
     }

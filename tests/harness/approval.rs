@@ -271,6 +271,26 @@ fn the_tools_of_one_server_are_told_in_one_line() {
 }
 
 #[test]
+fn a_thousand_tools_cost_one_look_and_not_a_thousand() {
+    agent(async |it| {
+        let notices = notices(it);
+        let (_, approval) = guarded(it, json!(["rm", "echo"])).await;
+        settle().await;
+        let before = approval.effect_count();
+
+        for number in 0..1000 {
+            it.tools()
+                .register(tool(&format!("x__{number}"), async |_| Ok(String::new())))
+                .unwrap();
+        }
+        let looking = approval.effect_count() - before;
+        settle().await;
+
+        assert_eq!((looking, notices.borrow().len()), (1, 1));
+    });
+}
+
+#[test]
 fn tools_that_were_there_before_approval_are_told_too() {
     agent(async |it| {
         let notices = notices(it);

@@ -22,6 +22,7 @@ mod failure;
 mod limits;
 mod reply;
 mod request;
+mod secrets;
 mod tls;
 
 const KEY: &str = "sk-0123456789abcdef";

@@ -5,30 +5,31 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::Asked;
 use crate::cordis::context::Context;
+use crate::cordis::effect::{Slots, Undo};
 use crate::cordis::error::{BoxError, Error, ListenerError};
-use crate::cordis::kernel::Kernel;
-use crate::cordis::report::{Report, What};
-use crate::cordis::slots::Slots;
+use crate::cordis::guard::Guarded;
+use crate::cordis::report::What;
 
 /// All lists of listeners, by name. The names are text, so that scripts can use them; the types are checked on the way in.
 #[derive(Default)]
 pub(in crate::cordis) struct Bus {
-    pub(super) lists: RefCell<HashMap<Rc<str>, Rc<dyn AnyList>>>,
+    lists: RefCell<HashMap<Rc<str>, Rc<dyn AnyList>>>,
 }
 
 /// A list of listeners whose type is not known here.
-pub(super) trait AnyList {
+trait AnyList {
     fn len(&self) -> usize;
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
 }
 
 /// Order, then age.
-pub(super) type Place = (i32, u64);
+type Place = (i32, u64);
 
 /// The listeners of one event.
 pub(super) struct List<F: ?Sized> {
-    pub(super) slots: RefCell<Slots<Place, Rc<Listener<F>>>>,
+    slots: RefCell<Slots<Place, Rc<Listener<F>>>>,
 }
 
 impl<F: ?Sized + 'static> AnyList for List<F> {
@@ -53,20 +54,26 @@ impl<F: ?Sized> Listener<F> {
     }
 }
 
+impl<I: 'static, O: 'static> Listener<Asked<I, O>> {
+    pub(super) fn ask(&self, input: Rc<I>) -> Guarded<O> {
+        Guarded::inherit((self.call)(self.ctx.clone(), input))
+    }
+}
+
 impl Bus {
-    pub(super) fn list<F: ?Sized + 'static>(
-        &self,
-        event: &'static str,
-    ) -> Result<Rc<List<F>>, Error> {
+    pub(in crate::cordis) fn count(&self, event: &str) -> usize {
+        self.lists.borrow().get(event).map_or(0, |list| list.len())
+    }
+
+    fn list<F: ?Sized + 'static>(&self, event: &'static str) -> Result<Rc<List<F>>, Error> {
         let mut lists = self.lists.borrow_mut();
-        let new =
-            || -> Rc<dyn AnyList> { Rc::new(List::<F> { slots: RefCell::new(Slots::new()) }) };
+        let new = || -> Rc<dyn AnyList> { Rc::new(List::<F> { slots: RefCell::default() }) };
         let list = lists.entry(event.into()).or_insert_with(new).clone();
         list.into_any().downcast().map_err(|_| Error::EventMismatch { event: event.into() })
     }
 
     /// Empties the place at once, so that a dispatch that has not reached it passes it by.
-    pub(super) fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: Place) {
+    fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: Place) {
         let removed = list.slots.borrow_mut().remove(key);
         if list.slots.borrow().len() == 0 {
             self.lists.borrow_mut().remove(event);
@@ -78,17 +85,36 @@ impl Bus {
     }
 }
 
-impl Kernel {
+impl Context {
+    /// Registers a listener, which `listener` makes of this context and a mark that it is there.
+    pub(super) fn listen<F: ?Sized + 'static>(
+        &self,
+        event: &'static str,
+        order: i32,
+        listener: impl FnOnce(Self, Cell<bool>) -> Rc<Listener<F>>,
+    ) -> Result<Undo, Error> {
+        self.running()?;
+        let list = self.kernel.bus.list::<F>(event)?;
+        let key = (order, self.kernel.number());
+        let listener = listener(self.clone(), Cell::new(true));
+        self.effect(|| {
+            list.slots.borrow_mut().insert(key, listener);
+            let kernel = self.kernel.clone();
+            move || kernel.bus.remove(event, &list, key)
+        })
+    }
+
     pub(super) fn listeners<F: ?Sized + 'static>(&self, event: &str) -> Option<Rc<List<F>>> {
-        let list = self.bus.lists.borrow().get(event)?.clone();
+        let list = self.kernel.bus.lists.borrow().get(event)?.clone();
         let list = list.into_any().downcast().ok();
         if list.is_none() {
             let what = What::EventMismatch { event: event.to_owned() };
-            self.report(&Report { plugin: "kernel".into(), what, error: None });
+            self.kernel.report(self.owner, what, None);
         }
         list
     }
 
+    /// Those that listen now; whether one still does at its turn, `live` tells.
     pub(super) fn snapshot<F: ?Sized + 'static>(&self, event: &str) -> Rc<[Rc<Listener<F>>]> {
         let list = self.listeners::<F>(event);
         list.map_or_else(|| Rc::from([]), |list| list.slots.borrow().iter().cloned().collect())
@@ -98,7 +124,7 @@ impl Kernel {
 impl<F: ?Sized> List<F> {
     /// Visits those that were there at the beginning (their number is below `limit`) and are still there at their turn.
     /// No borrow is open during a visit.
-    pub(super) fn walk(&self, limit: u64, mut visit: impl FnMut(&Listener<F>)) {
+    pub(super) fn walk(&self, limit: u64, mut visit: impl FnMut(Rc<Listener<F>>)) {
         let (mut at, mut last, mut version) = (0, None, self.slots.borrow().version());
         loop {
             let listener = {
@@ -114,7 +140,7 @@ impl<F: ?Sized> List<F> {
                 listener.filter(|_| key.1 < limit).cloned()
             };
             if let Some(listener) = listener {
-                visit(&listener);
+                visit(listener);
             }
         }
     }

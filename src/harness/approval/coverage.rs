@@ -3,7 +3,7 @@
 //! Watch for: an empty list is an explicit "ask about nothing" and is not commented on.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
 };
@@ -19,7 +19,9 @@ pub(super) fn watch(ctx: &Context, guarded: &Rc<Guarded>, tools: Svc<Tools>) -> 
     if guarded.0.is_empty() {
         return Ok(());
     }
-    let coverage = Rc::new(Coverage { guarded: guarded.clone(), tools, told: RefCell::default() });
+    let guarded = guarded.clone();
+    let coverage =
+        Rc::new(Coverage { guarded, tools, told: RefCell::default(), is_due: Cell::default() });
     let (on_tools, on_applied) = (coverage.clone(), coverage.clone());
     ctx.on(move |ctx, _: &ToolsChanged| on_tools.tell_soon(ctx))?;
     // By now every entry is at rest, so a name without a tool is no matter of order.
@@ -32,14 +34,20 @@ struct Coverage {
     guarded: Rc<Guarded>,
     tools: Svc<Tools>,
     told: RefCell<BTreeSet<String>>,
+    /// Somebody is about to tell.
+    is_due: Cell<bool>,
 }
 
 impl Coverage {
     /// A plugin registers its tools in one go; waiting a moment makes one line of them.
     fn tell_soon(self: &Rc<Self>, ctx: &Context) {
+        if self.is_due.replace(true) {
+            return;
+        }
         let coverage = self.clone();
         let tell = async move |ctx: Context| {
             tokio::task::yield_now().await;
+            coverage.is_due.set(false);
             coverage.tell_open_tools(&ctx);
         };
         // A plugin that is being unloaded has nothing to say any more.

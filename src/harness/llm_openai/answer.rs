@@ -1,13 +1,12 @@
-//! One answer of the server, and what an error may say of it: the key masked, one line, cut.
+//! One answer of the server, and what an error may say of it: one line, cut.
 //!
-//! Watch for: every word of a server that gets into an error passes through [`Answer::quote`].
+//! Watch for: every word of a server that gets into an error passes through [`quote`].
 
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
 
 use super::{
     endpoint::{base_of, shown},
-    key::Key,
     mend,
 };
 use crate::harness::llm::LlmError;
@@ -22,8 +21,6 @@ pub(super) struct Answer {
     /// Where it sends us instead.
     pub location: Option<Url>,
     pub text: String,
-    /// What was sent and must not come back.
-    pub key: Option<Key>,
 }
 
 impl Answer {
@@ -66,7 +63,7 @@ impl Answer {
 
     /// The error that an answer with success and without a reply is.
     pub(super) fn bad(&self, problem: &str) -> LlmError {
-        let (problem, text) = (self.quote(problem), self.quote(&in_words(&self.text)));
+        let (problem, text) = (quote(problem), quote(&in_words(&self.text)));
         LlmError::BadReply(format!("POST {}: {problem}: {text}", self.address))
     }
 
@@ -82,7 +79,7 @@ impl Answer {
             "POST {}: {}{reason}{colon}{}{}",
             self.address,
             status.as_u16(),
-            self.quote(words),
+            quote(words),
             self.hint(status)
         )
     }
@@ -96,18 +93,17 @@ impl Answer {
             _ => "",
         }
     }
+}
 
-    fn quote(&self, text: &str) -> String {
-        let masked = self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.mask(text));
-        let line = masked
-            .split(|it: char| it.is_whitespace() || it.is_control())
-            .filter(|it| !it.is_empty())
-            .collect::<Vec<_>>()
-            .join(" ");
-        match line.char_indices().nth(LONGEST_QUOTE) {
-            Some(_) => line.chars().take(LONGEST_QUOTE - 1).chain(['…']).collect(),
-            None => line,
-        }
+fn quote(text: &str) -> String {
+    let line = text
+        .split(|it: char| it.is_whitespace() || it.is_control())
+        .filter(|it| !it.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    match line.char_indices().nth(LONGEST_QUOTE) {
+        Some(_) => line.chars().take(LONGEST_QUOTE - 1).chain(['…']).collect(),
+        None => line,
     }
 }
 

@@ -51,23 +51,24 @@ impl Http {
         }
     }
 
-    /// Reads the answer to its end. Of a refusal, what came before the connection broke is enough.
+    /// Reads the answer to its end, the key masked. Of a refusal, what came before the connection broke is enough.
     pub(super) async fn read(
         &self,
         mut response: Response,
-        key: Option<Key>,
+        key: Option<&Key>,
     ) -> Result<Answer, LlmError> {
+        let without_key = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.mask(text));
         let status = response.status();
         let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
-        let location = location.and_then(|it| response.url().join(it).ok());
+        let location = location.and_then(|it| response.url().join(&without_key(it)).ok());
         let mut body = Vec::new();
         let most = if status.is_success() { LARGEST_REPLY } else { LARGEST_REFUSAL };
         let whole = self.collect(&mut response, &mut body, most).await;
         if status.is_success() {
             whole?;
         }
-        let text = String::from_utf8_lossy(&body).into_owned();
-        Ok(Answer { address: self.config.base_url.shown(), status, location, text, key })
+        let text = without_key(&String::from_utf8_lossy(&body));
+        Ok(Answer { address: self.config.base_url.shown(), status, location, text })
     }
 
     async fn collect(

@@ -7,6 +7,9 @@ use serde::Deserialize;
 
 use crate::harness::{env::Env, llm::LlmError};
 
+/// What is shorter is not masked, in characters.
+const SHORTEST_SECRET: usize = 8;
+
 /// Name of an environment variable. Whoever writes the key itself here learns it without seeing it repeated.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
@@ -36,7 +39,6 @@ impl AsRef<OsStr> for VariableName {
 }
 
 /// A key fit to be sent.
-#[derive(Clone)]
 pub(super) struct Key(String);
 
 impl Key {
@@ -63,9 +65,14 @@ impl Key {
         header
     }
 
-    /// The text without the key, for a server that repeats it.
+    /// The text without the key, for a server or a command that repeats it.
     pub(super) fn mask(&self, text: &str) -> String {
-        text.replace(&self.0, "***")
+        // The made-up key of a local server is no secret, and may be a word.
+        if self.0.len() < SHORTEST_SECRET {
+            return text.to_owned();
+        }
+        // JSON may have it with its slashes escaped.
+        text.replace(&self.0, "***").replace(&self.0.replace('/', "\\/"), "***")
     }
 }
 

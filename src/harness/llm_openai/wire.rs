@@ -173,7 +173,7 @@ mod tests {
 
     fn read_reply(text: String) -> Result<Reply, LlmError> {
         let (address, status) = (String::new(), StatusCode::OK);
-        let answer = Answer { address, status, location: None, text, key: None };
+        let answer = Answer { address, status, location: None, text };
         let header = Header { model: "m".into(), system: None, tools: Vec::new() };
         reply(&answer, &Request { header, messages: Vec::new() })
     }

@@ -28,7 +28,9 @@ impl Svc<Tools> {
     }
 
     async fn judge_and_run(&self, tool: Option<Rc<Tool>>, call: &Rc<Call>) -> ToolResult {
-        match until_cancelled(&call.cancel, self.verdict(call)).await {
+        let verdict = until_cancelled(&call.cancel, self.verdict(call)).await;
+        // A no that was said because the turn ends is nobody's decision about the call.
+        match verdict.filter(|_| !call.cancel.is_cancelled()) {
             None => return ToolResult::aborted(),
             Some(Verdict::Deny(reason)) => {
                 return ToolResult { denied: true, ..ToolResult::error(reason) };
@@ -72,13 +74,14 @@ impl Svc<Tools> {
         let finished = Rc::new(Finished { call, result });
         let innermost = async |finished: Rc<Finished>| Ok(finished.result.clone());
         let handed_round = self.ctx().waterfall::<PostExecute>(finished, innermost);
-        match until_cancelled(&cancel, handed_round).await {
-            Some(Ok(result)) => ToolResult { denied, ..result },
+        let result = match until_cancelled(&cancel, handed_round).await {
+            Some(Ok(result)) => result,
             Some(Err(err)) => {
                 ToolResult::error(format!("a plugin failed on the result, which is lost: {err}"))
             }
             None => ToolResult::aborted(),
-        }
+        };
+        ToolResult { denied, ..result }
     }
 
     fn still_has(&self, tool: &Rc<Tool>) -> bool {

@@ -1,6 +1,6 @@
 //! A service that is replaced: nobody rests on the old one.
 
-use nano_cordis::cordis::State;
+use nano_cordis::cordis::{Error, State};
 
 use crate::support::{Gate, Kept, define, get, give, kernel, poll_once, read, rest};
 
@@ -128,5 +128,50 @@ fn k_222_an_unload_holds_the_name_until_its_turn() {
 
         assert!(too_early.is_err());
         assert!(in_time.is_ok());
+    });
+}
+
+/// The provider's unload waits for those who use what is being withdrawn, before it closes anything.
+#[test]
+fn k_222_a_provider_disposed_during_a_withdrawal_closes_after_its_consumers() {
+    kernel(async |test| {
+        let (host, provider) = test.host("provider").await;
+        let given = give(&host, "x", "value").unwrap();
+        host.effect(|| test.journal.line("closed")).unwrap();
+        test.probe("consumer")
+            .needs("x")
+            .cleanup_delay(10)
+            .mount(&test.root)
+            .ready()
+            .await
+            .unwrap();
+
+        let withdrawing = given.call();
+        provider.dispose().await;
+        withdrawing.await.unwrap();
+
+        let expected = ["consumer start", "consumer stopping", "consumer stop", "closed"];
+        assert_eq!(test.journal.take(), expected);
+    });
+}
+
+#[test]
+fn k_222_what_is_being_withdrawn_is_not_ones_own_any_more() {
+    kernel(async |test| {
+        let (host, _) = test.host("provider").await;
+        let given = give(&host, "x", "value").unwrap();
+        test.probe("consumer")
+            .needs("x")
+            .cleanup_delay(10)
+            .mount(&test.root)
+            .ready()
+            .await
+            .unwrap();
+
+        let withdrawing = given.call();
+        let read = read(&host, "x");
+        withdrawing.await.unwrap();
+
+        assert!(matches!(read, Err(Error::Undeclared { .. })));
     });
 }

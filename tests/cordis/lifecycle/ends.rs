@@ -1,5 +1,9 @@
 //! The ways a plugin ends.
 
+use std::future::Future;
+use std::sync::Arc;
+use std::task;
+
 use nano_cordis::cordis::{Context, State, What};
 
 use crate::support::{Gate, Kept, at_once, define, give, kernel, pass, poll_once, rest, states};
@@ -183,6 +187,29 @@ fn k_217_a_future_outlives_the_context_it_came_from() {
 
         assert!(poll_once(&mut stopping).await.is_some());
     });
+}
+
+/// A plugin may live long, and see many who wait for its end and leave before.
+#[test]
+fn k_217_who_does_not_wait_any_more_is_forgotten() {
+    kernel(async |test| {
+        let (ctx, _) = test.host("p").await;
+        let waker = Arc::new(Idle);
+
+        for _ in 0..3 {
+            let mut stopping = Box::pin(ctx.stopping());
+            let waker = waker.clone().into();
+            assert!(stopping.as_mut().poll(&mut task::Context::from_waker(&waker)).is_pending());
+        }
+
+        assert_eq!(Arc::strong_count(&waker), 1);
+    });
+}
+
+struct Idle;
+
+impl task::Wake for Idle {
+    fn wake(self: Arc<Self>) {}
 }
 
 #[test]

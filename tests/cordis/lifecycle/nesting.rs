@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use nano_cordis::cordis::{Context, Error, Mount, State, What};
+use nano_cordis::cordis::{Context, Error, Mount, PluginDef, State, What};
 
 use crate::support::{Kept, Ping, Test, define, give, hear, kernel, rest};
 
@@ -156,4 +156,43 @@ async fn nest(parent: &Context, name: &str) -> (Context, Mount) {
     let mount = parent.plugin(&define(name, [], kept.context()), Value::Null).expect("it runs");
     mount.ready().await.expect("its body cannot fail");
     (kept.last(), mount)
+}
+
+/// It waits for nothing, so nothing else would ever get a turn.
+#[test]
+fn a_plugin_that_restarts_itself_for_ever_leaves_time_for_others() {
+    kernel(async |test| {
+        let (host, _) = test.host("host").await;
+        let given = Kept::default();
+        given.keep(give(&host, "x", "value").unwrap());
+        let restless = test.mount(&define("restless", ["x"], async move |_| {
+            drop(given.last().call());
+            given.keep(give(&host, "x", "again")?);
+            Ok(())
+        }));
+        let other = test.mount(&define("other", [], async |_| Ok(())));
+
+        let state = other.ready().await.unwrap();
+        restless.dispose().await;
+
+        assert_eq!((state, restless.state()), (State::Active, State::Disposed));
+    });
+}
+
+#[test]
+fn plugins_that_mount_each_other_for_ever_leave_time_for_others() {
+    kernel(async |test| {
+        let (host, parent) = test.host("host").await;
+        let own = Kept::<PluginDef>::default();
+        let next = own.clone();
+        own.keep(define("again", [], async move |_| {
+            drop(host.plugin(&next.last(), Value::Null));
+            Ok(())
+        }));
+        test.mount(&own.last()).ready().await.unwrap();
+
+        parent.dispose().await;
+
+        assert_eq!(parent.state(), State::Disposed);
+    });
 }

@@ -1,8 +1,10 @@
 //! Circles that close in less obvious ways.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
-use nano_cordis::cordis::{Mount, State, Undo, Waited};
+use nano_cordis::cordis::{Context, Mount, State, Undo, Waited};
 
 use super::{ready, waited};
 use crate::support::{Gate, Kept, define, give, kernel, rest};
@@ -148,5 +150,30 @@ fn k_210_settled_in_a_circle_gives_way() {
         parents.last().dispose().await;
 
         assert_eq!(test.journal.take(), ["not waited for"]);
+    });
+}
+
+/// Two kernels on one thread give the same ids to different plugins.
+#[test]
+fn k_209_a_plugin_of_another_kernel_is_not_taken_for_ones_own() {
+    kernel(async |test| {
+        let outcomes = Kept::default();
+        let seen = outcomes.clone();
+        let plugin = test.mount(&define("embedder", [], async move |_| {
+            let inner = Context::root_with(|_| {});
+            for _ in 0..3 {
+                let slow = define("inner", [], async |_| {
+                    rest().await;
+                    Ok(())
+                });
+                seen.keep(inner.plugin(&slow, Value::Null)?.ready().await?);
+            }
+            inner.shutdown(Duration::from_secs(1)).await;
+            Ok(())
+        }));
+
+        plugin.ready().await.unwrap();
+
+        assert_eq!(outcomes.all(), [State::Active; 3]);
     });
 }

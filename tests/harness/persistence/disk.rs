@@ -122,8 +122,8 @@ fn h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told(
     let test = "h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told";
     let Some(folder) = in_process("ulimit -f 8", test, meet_the_limit) else { return };
 
-    let text = fs::read_to_string(folder.path().join("one.jsonl")).unwrap();
-    assert!(text.ends_with("}\n") && text.len() > 2000, "{}", text.len());
+    let log = fs::read_to_string(folder.path().join("one.jsonl")).unwrap();
+    assert!(log.ends_with("}\n") && log.len() > 2000, "{}", log.len());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use nano_cordis::harness::tools::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_loop::rig::agent;
+use crate::agent_loop::rig::{agent, request};
 
 #[test]
 fn h_047_a_listener_that_refuses_keeps_the_body_from_running() {
@@ -237,6 +237,35 @@ fn a_listener_that_fails_on_a_result_keeps_it_from_the_model() {
 
         assert!(result.is_error && result.content.contains("cannot mask"), "{result:?}");
         assert!(!result.content.contains("secret"));
+    });
+}
+
+#[test]
+fn a_refused_call_stays_refused_whatever_becomes_of_its_result() {
+    agent(async |it| {
+        it.mount("no", &before(async |_, _| Ok(deny("not today")))).await;
+        it.mount("broken", &after(async |_, _| Err("cannot mask".into()))).await;
+
+        let result = it.call("echo", "{}").await;
+
+        assert!(result.denied && result.content.contains("cannot mask"), "{result:?}");
+    });
+}
+
+#[test]
+fn a_no_that_came_of_the_end_of_the_turn_is_no_refusal() {
+    agent(async |it| {
+        let asks = before(async |call: Rc<Call>, _| {
+            call.cancel.cancelled().await;
+            Ok(deny("the user refused"))
+        });
+        it.mount("asks", &asks).await;
+        let request = request("echo", "{}");
+        request.cancel.cancel();
+
+        let result = it.tools().execute(request).await;
+
+        assert_eq!(result, ToolResult::aborted());
     });
 }
 

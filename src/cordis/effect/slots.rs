@@ -1,26 +1,28 @@
-//! A sorted list whose elements can leave in any order: effects by age, listeners by order, dependents by age.
+//! A sorted list whose elements can leave in any order: effects, provisions and dependents by age, listeners by order.
 //!
 //! Watch for: a removed element leaves an empty place, so that nothing shifts; when half of the places are empty the list
 //! closes up. `version` tells a walker by index that places have moved.
 
 /// A list sorted by key. Adding at the end costs O(1), removing O(log n), both amortised.
-pub(super) struct Slots<K, T> {
+pub(in crate::cordis) struct Slots<K, T> {
     places: Vec<(K, Option<T>)>,
     live: usize,
     version: u32,
 }
 
-impl<K: Ord + Copy, T> Slots<K, T> {
-    pub(super) const fn new() -> Self {
+impl<K, T> Default for Slots<K, T> {
+    fn default() -> Self {
         Self { places: Vec::new(), live: 0, version: 0 }
     }
+}
 
+impl<K: Ord + Copy, T> Slots<K, T> {
     /// Number of elements.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::cordis) fn len(&self) -> usize {
         self.live
     }
 
-    pub(super) fn insert(&mut self, key: K, value: T) {
+    pub(in crate::cordis) fn insert(&mut self, key: K, value: T) {
         self.live += 1;
         if self.places.last().is_none_or(|(last, _)| *last < key) {
             self.places.push((key, Some(value)));
@@ -36,12 +38,12 @@ impl<K: Ord + Copy, T> Slots<K, T> {
         }
     }
 
-    pub(super) fn get_mut(&mut self, key: K) -> Option<&mut T> {
+    pub(in crate::cordis) fn get_mut(&mut self, key: K) -> Option<&mut T> {
         let at = self.find(key)?;
         self.places[at].1.as_mut()
     }
 
-    pub(super) fn remove(&mut self, key: K) -> Option<T> {
+    pub(in crate::cordis) fn remove(&mut self, key: K) -> Option<T> {
         let at = self.find(key)?;
         let value = self.places[at].1.take()?;
         self.live -= 1;
@@ -50,27 +52,31 @@ impl<K: Ord + Copy, T> Slots<K, T> {
     }
 
     /// The newest element and its key.
-    pub(super) fn last_mut(&mut self) -> Option<(K, &mut T)> {
+    pub(in crate::cordis) fn last_mut(&mut self) -> Option<(K, &mut T)> {
         // Invariant: the last place is never empty.
         self.places.last_mut().and_then(|(key, value)| Some((*key, value.as_mut()?)))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(in crate::cordis) fn into_values(self) -> impl Iterator<Item = T> {
+        self.places.into_iter().filter_map(|(_, value)| value)
+    }
+
+    pub(in crate::cordis) fn iter(&self) -> impl Iterator<Item = &T> {
         self.places.iter().filter_map(|(_, value)| value.as_ref())
     }
 
     /// Changes whenever elements have moved to other places.
-    pub(super) fn version(&self) -> u32 {
+    pub(in crate::cordis) fn version(&self) -> u32 {
         self.version
     }
 
     /// The element at a place; `None` past the end, `Some((key, None))` where one has left.
-    pub(super) fn place(&self, at: usize) -> Option<(K, Option<&T>)> {
+    pub(in crate::cordis) fn place(&self, at: usize) -> Option<(K, Option<&T>)> {
         self.places.get(at).map(|(key, value)| (*key, value.as_ref()))
     }
 
     /// The first place whose key is greater than `key`.
-    pub(super) fn place_after(&self, key: K) -> usize {
+    pub(in crate::cordis) fn place_after(&self, key: K) -> usize {
         self.places.partition_point(|(other, _)| *other <= key)
     }
 
@@ -101,7 +107,7 @@ mod tests {
 
     #[test]
     fn elements_leave_in_any_order_and_the_rest_keeps_its_order() {
-        let mut slots = Slots::new();
+        let mut slots = Slots::default();
         (0..100).for_each(|key| slots.insert(key, key));
 
         (0..100)
@@ -117,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_list_that_grew_once_does_not_keep_the_room() {
-        let mut slots = Slots::new();
+        let mut slots = Slots::default();
         (0..100_000).for_each(|key| slots.insert(key, ()));
         (0..100_000).rev().for_each(|key| assert!(slots.remove(key).is_some()));
 
