@@ -1,8 +1,8 @@
 //! What comes in: lines at the prompt, answers to questions, and what was typed before anybody asked.
 //!
 //! Part of `cli`: the half of standard input that lives on the main thread.
-//! Watch for: a line that is being typed outlives whoever asked for it, and the next one who asks takes it over. A question
-//! only takes what came after it was shown; all else waits in the queue for the prompt.
+//! Watch for: a line that is being typed outlives whoever asked for it, and the next one who asks takes it over. A
+//! question only takes what came after it was shown; all else waits in the queue for the prompt.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
