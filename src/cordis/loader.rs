@@ -199,6 +199,7 @@ impl Loader {
         loop {
             self.queue.drain(async |request| self.look(request).await).await;
             tokio::select! {
+                biased;
                 () = self.rest() => self.say_applied(),
                 () = self.queue.added() => continue,
             }
