@@ -289,9 +289,7 @@ struct Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        if let Some(stdin) = self.input.stdin.get() {
-            stdin.give_up(self.id);
-        }
+        self.input.stdin().give_up(self.id);
         if self.echoed.get() {
             self.input.screen.was_ended();
         } else {
