@@ -78,7 +78,9 @@ fn waits_seconds(count: usize) -> f64 {
         let start = Instant::now();
         for _ in 0..count {
             let slow = slow.clone();
-            let wait = root.spawn("wait", async move |_| drop(slow.settled().await));
+            let wait = root.spawn("wait", async move |_| {
+                slow.settled().await;
+            });
             wait.expect("the root is running");
         }
         tokio::task::yield_now().await;
