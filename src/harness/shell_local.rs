@@ -5,6 +5,9 @@
 //! Watch for: a command has ended when its bash has, not when its output has. One task lives as long as the last process
 //! of a command does, and hands out the result on the way; whatever is left when the plugin unloads is stopped then.
 
+mod capture;
+mod child;
+
 use std::{
     fs,
     os::unix::process::ExitStatusExt,
@@ -31,9 +34,6 @@ use crate::{
         shell::{Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env},
     },
 };
-
-mod capture;
-mod child;
 
 type Answer = Result<ShellResult, ShellError>;
 
