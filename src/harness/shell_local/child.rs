@@ -15,7 +15,7 @@ use std::{
 
 use nix::{
     sys::signal::{Signal, killpg},
-    unistd::Pid,
+    unistd::{Pid, getsid},
 };
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use tokio::{
@@ -124,18 +124,22 @@ impl Family {
     /// the process table tells, and it tells the living from the dead that nobody has buried yet. `None` where there
     /// is no such table; then the main group is all that can be reached.
     fn groups(self) -> Option<BTreeSet<Pid>> {
-        let stats = fs::read_dir("/proc").ok()?.flatten();
-        let stats = stats.filter_map(|it| fs::read(it.path().join("stat")).ok());
-        Some(stats.filter_map(|it| self.group_in(&String::from_utf8_lossy(&it))).collect())
+        let all = fs::read_dir("/proc").ok()?.flatten();
+        let all = all.filter_map(|it| it.file_name().to_str()?.parse().ok()).map(Pid::from_raw);
+        // Asked first, because a server has thousands of processes and to read about one takes long.
+        let ours = all.filter(|it| getsid(Some(*it)) == Ok(self.0));
+        Some(ours.filter_map(living_group).collect())
     }
+}
 
-    /// `stat` is `pid (name) state parent group session …`, and a name may hold anything.
-    fn group_in(self, stat: &str) -> Option<Pid> {
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-        let (state, group, session) = (fields.next()?, fields.nth(1)?, fields.next()?);
-        let is_ours = !matches!(state, "Z" | "X") && session.parse() == Ok(self.0.as_raw());
-        is_ours.then(|| group.parse().ok().map(Pid::from_raw)).flatten()
-    }
+/// The group of a process, unless it is dead. `stat` is `pid (name) state parent group …`, and a name may hold anything.
+fn living_group(process: Pid) -> Option<Pid> {
+    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let (state, group) = (fields.next()?, fields.nth(1)?);
+    let is_alive = !matches!(state, "Z" | "X");
+    is_alive.then(|| group.parse().ok().map(Pid::from_raw)).flatten()
 }
 
 /// Stops all families: TERM at once, KILL after the grace.
