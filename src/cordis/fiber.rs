@@ -287,8 +287,9 @@ fn end(kernel: &Kernel, fiber: Rc<Fiber>) {
     // A mark that is left finds nothing to move, so nobody else would tell those who wait.
     fiber.status.rest();
     fiber.status.show(State::Disposed);
-    let plugin = fiber.name.to_string();
+    let name = fiber.name.clone();
     if let Err(panic) = guard::call(move || drop(fiber)) {
-        kernel.send(&Report { plugin, what: What::CleanupFailed, error: Some(panic.into()) });
+        let (plugin, error) = (name.to_string(), Some(panic.into()));
+        kernel.send(&Report { plugin, what: What::CleanupFailed, error });
     }
 }

@@ -112,6 +112,9 @@ impl Provision {
     }
 }
 
+/// So many fibers the scheduler moves before it lets others run.
+const AT_A_TIME: usize = 1_000;
+
 /// The fibers that may have to move.
 #[derive(Default)]
 pub(super) struct Queue {
@@ -167,13 +170,12 @@ impl Kernel {
         }
     }
 
-    /// One round: moves those that are marked now. What is marked meanwhile waits for the next round, so that plugins that
-    /// restart each other for ever leave time for everything else.
+    /// Moves those that are marked, but not for ever: plugins that restart each other must leave time for everything else.
     fn run_marked(self: &Rc<Self>) {
-        let round = self.queue.marked.borrow().len();
-        for _ in 0..round {
+        for _ in 0..AT_A_TIME {
             let next = self.queue.marked.borrow_mut().pop_front();
-            let Some(fiber) = next.and_then(|id| self.fiber(id)) else { continue };
+            let Some(id) = next else { break };
+            let Some(fiber) = self.fiber(id) else { continue };
             fiber.queued.set(false);
             if fiber.driven.replace(true) {
                 // Its driver compares again when the step that runs now has ended; a body may want to know before.
@@ -188,8 +190,11 @@ impl Kernel {
     pub(super) async fn schedule(kernel: Weak<Self>) {
         poll_fn(move |cx| {
             let Some(kernel) = kernel.upgrade() else { return Poll::Ready(()) };
-            kernel.queue.waker.replace(Some(cx.waker().clone()));
             kernel.run_marked();
+            if !kernel.queue.marked.borrow().is_empty() {
+                cx.waker().wake_by_ref();
+            }
+            kernel.queue.waker.replace(Some(cx.waker().clone()));
             Poll::Pending
         })
         .await;

@@ -105,10 +105,6 @@ impl<S: Service + ?Sized> Need for Optional<S> {
     }
 }
 
-/// Names that a service cannot have: in a script they would hide a part of the context.
-const RESERVED: &str = "answer effect emit get intercept on parallel path plugin provide serial service spawn stopping \
-                        waterfall";
-
 impl Context {
     // Omitted: `ctx.set`, accessors and mixins, by which Cordis puts other things on a context.
 
@@ -129,7 +125,10 @@ impl Context {
 
     fn provide_any(&self, name: &str, value: Rc<dyn Any>) -> Result<Undo, Error> {
         let owner = self.running()?;
-        if RESERVED.split(' ').any(|reserved| reserved == name) {
+        // In a script these would hide a part of the context.
+        if let "answer" | "effect" | "emit" | "get" | "intercept" | "on" | "parallel" | "path"
+        | "plugin" | "provide" | "serial" | "service" | "spawn" | "stopping" | "waterfall" = name
+        {
             return Err(Error::ReservedName { service: name.into() });
         }
         let slot = self.kernel.slot(name);
