@@ -223,8 +223,9 @@ fn what_is_kept_after_dispose_keeps_nothing_of_the_plugin_alive() {
 
 #[test]
 fn a_wait_costs_the_same_however_many_wait() {
-    assert_linear(|count| {
-        kernel(async move |test| {
+    let count = 20_000;
+    assert_no_time_passes(|| {
+        kernel(async |test| {
             let (ctx, _) = test.host("p").await;
             let (gate, ended) = (Gate::shut(), Rc::new(Cell::new(0)));
             let slow = test.probe("slow").body_gate(&gate).mount(&test.root);
@@ -246,28 +247,23 @@ fn a_wait_costs_the_same_however_many_wait() {
 
 #[test]
 fn a_service_costs_the_same_however_many_its_provider_offers() {
-    assert_linear(|count| {
-        kernel(async move |test| {
-            let given: Vec<_> =
-                (0..count).map(|it| give(&test.root, &it.to_string(), "x").unwrap()).collect();
-            given.iter().for_each(|undo| drop(undo.call()));
+    assert_no_time_passes(|| {
+        kernel(async |test| {
+            let names = (0..60_000).map(|it| it.to_string());
+            let given: Vec<_> = names.map(|name| give(&test.root, &name, "x").unwrap()).collect();
+            for undo in given {
+                drop(undo.call());
+            }
             assert!(test.root.service_names().is_empty());
         });
     });
 }
 
-/// Eight times as many may cost eight times as much, and some more; were each to look at all the others, it would be 64.
-fn assert_linear(run: impl Fn(usize)) {
-    let fastest = |count| {
-        let times = (0..3).map(|_| {
-            let start = Instant::now();
-            run(count);
-            start.elapsed()
-        });
-        times.min().unwrap()
-    };
+/// So many take less than a second, even here. Were each to look at all the others, it would be a minute or more.
+fn assert_no_time_passes(run: impl FnOnce()) {
+    let start = Instant::now();
 
-    let (few, many) = (fastest(1_000), fastest(8_000));
+    run();
 
-    assert!(many < few * 24, "{few:?} and {many:?}");
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }

@@ -42,14 +42,14 @@ fn random_changes_during_a_dispatch_equal_a_copied_list() {
     let acts = vec((vec(act, 0..6), any::<bool>()), LISTENERS);
     check(CASES, &(orders, acts), |(orders, acts)| {
         kernel(async |test| {
-            let acts = acts.into_iter().map(|(acts, acts_at_all)| match acts_at_all {
-                true => acts,
-                false => Vec::new(),
-            });
+            let acts = acts.into_iter();
+            let acts = acts.map(|(acts, does_act)| if does_act { acts } else { Vec::new() });
             let (root, journal) = (test.root.clone(), test.journal.clone());
             let all = RefCell::default();
             let world = Rc::new(World { root, acts: acts.collect(), all, journal });
-            orders.into_iter().for_each(|order| add(&world, order));
+            for order in orders {
+                add(&world, order);
+            }
 
             for _ in 0..3 {
                 let expected = model(&world);
