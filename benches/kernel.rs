@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
+use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use nano_cordis::cordis::{
@@ -43,12 +44,65 @@ fn all_rows() {
     chain_rows();
     emit_row();
     effect_rows();
+    growth_rows();
     memory_rows();
 }
 
 fn row(name: &str, value: f64, unit: &str, goal: f64) {
     let verdict = if value <= goal { "ok" } else { "short" };
     println!("{name}\t{value:.3}\t{unit}\t<= {goal}\t{verdict}");
+}
+
+/// What costs the same however much there is already takes eight times as long for eight times as many.
+fn growth_rows() {
+    let ratio = |work: fn(usize) -> f64| {
+        let fastest = |count| (0..RUNS).map(|_| work(count)).fold(f64::MAX, f64::min);
+        fastest(8_000) / fastest(1_000)
+    };
+    row("waits for one plugin, 8,000 to 1,000", ratio(waits_seconds), "ratio", 12.0);
+    row("services of one plugin, 8,000 to 1,000", ratio(services_seconds), "ratio", 12.0);
+}
+
+fn waits_seconds(count: usize) -> f64 {
+    in_kernel(async move |root| {
+        let gate = Rc::new(Notify::new());
+        let held = gate.clone();
+        let slow = plugin(move |_: Context, _: NoConfig| {
+            let held = held.clone();
+            async move {
+                held.notified().await;
+                Ok::<(), BoxError>(())
+            }
+        });
+        let slow = root.plugin(&slow, Value::Null).expect("the root is running");
+        let start = Instant::now();
+        for _ in 0..count {
+            let slow = slow.clone();
+            let wait = root.spawn("wait", async move |_| {
+                slow.settled().await;
+            });
+            wait.expect("the root is running");
+        }
+        tokio::task::yield_now().await;
+        gate.notify_one();
+        while root.effect_count() > 1 {
+            tokio::task::yield_now().await;
+        }
+        start.elapsed().as_secs_f64()
+    })
+}
+
+fn services_seconds(count: usize) -> f64 {
+    in_kernel(async move |root| {
+        let names: Vec<_> = (0..count).map(|it| it.to_string()).collect();
+        let start = Instant::now();
+        let give = |name: &String| root.provide_named(name, Rc::new(())).expect("a free name");
+        let given: Vec<_> = names.iter().map(give).collect();
+        for undo in given {
+            drop(undo.call());
+        }
+        start.elapsed().as_secs_f64()
+    })
 }
 
 fn print(bytes: f64) {

@@ -6,6 +6,7 @@
 //! the list of plugins.
 
 mod list;
+mod reports;
 mod signals;
 mod start;
 
@@ -22,8 +23,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use self::reports::Reports;
 use self::signals::Signals;
-use crate::cordis::{Builtins, Context, Loader, LoaderOptions, Notice, Report, Service, What};
+use crate::cordis::{Builtins, Context, LoaderOptions, Notice};
 use crate::harness::cli::arguments::{Arguments, Refused};
 use crate::harness::cli::console::{Console, Signal};
 use crate::harness::cli::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
@@ -87,6 +89,7 @@ fn trace(verbose: u8) {
 struct Program {
     root: Context,
     console: Rc<Console>,
+    reports: Rc<Reports>,
 }
 
 impl Program {
@@ -95,7 +98,8 @@ impl Program {
         let env = Rc::new(Env::process());
         let console = Rc::new(Console::new(arguments, env.get("TERM").as_deref()));
         let options = list::options(console.arguments(), builtins, env.clone());
-        let program = Program { root: root(&console, env), console };
+        let reports = Rc::new(Reports::to(console.clone()));
+        let program = Program { root: root(&console, &reports, env), console, reports };
         let status = program.serve(signals, options).await;
         program.console.close();
         for plugin in program.root.shutdown(GRACE).await.hung {
@@ -125,7 +129,11 @@ impl Program {
 
     async fn pass_on(&self, signals: &mut Signals) -> Infallible {
         loop {
-            match signals.next().await {
+            let status = signals.next().await;
+            if status == INTERRUPTED {
+                self.console.was_interrupted();
+            }
+            match status {
                 INTERRUPTED if self.console.is_led() => self.root.emit(&Signal::Interrupt),
                 INTERRUPTED => self.console.finish(INTERRUPTED),
                 status => self.console.request_stop(status),
@@ -134,13 +142,9 @@ impl Program {
     }
 }
 
-fn root(console: &Rc<Console>, env: Rc<Env>) -> Context {
-    let sink = console.clone();
-    let root = Context::root_with(move |report| {
-        if !is_fault_of_list(report) {
-            sink.report(report);
-        }
-    });
+fn root(console: &Rc<Console>, reports: &Rc<Reports>, env: Rc<Env>) -> Context {
+    let sink = reports.clone();
+    let root = Context::root_with(move |report| sink.receive(report));
     let sink = console.clone();
     let prepared = root
         .provide(console.clone())
@@ -148,9 +152,4 @@ fn root(console: &Rc<Console>, env: Rc<Env>) -> Context {
         .and_then(|_| root.on(move |_, Notice(line): &Notice| sink.notice(line)));
     prepared.expect("a new root context is active and has no services");
     root
-}
-
-/// What the loader refuses ends the program with the same words, or is said by the loader itself.
-fn is_fault_of_list(report: &Report) -> bool {
-    report.plugin == Loader::NAME && report.what == What::BodyFailed
 }

@@ -125,8 +125,7 @@ impl Loader {
         }
     }
 
-    /// Waits until nothing is queued, nothing is being applied, and no entry is starting or stopping; the outcome of the
-    /// last time.
+    /// Waits until nothing is queued or being applied and no entry is starting or stopping; gives the last outcome.
     ///
     /// Not for the body or the cleanup of an entry: what is waited for may be exactly these.
     pub async fn applied(&self) -> Result<Applied, LoadError> {
@@ -199,6 +198,7 @@ impl Loader {
         loop {
             self.queue.drain(async |request| self.look(request).await).await;
             tokio::select! {
+                biased;
                 () = self.rest() => self.say_applied(),
                 () = self.queue.added() => continue,
             }

@@ -5,23 +5,6 @@
 //! Watch for: the request goes out as it is in the log, but for the few changes in `wire.rs`; the key goes nowhere but
 //! into one header, and what servers and commands say is masked where it holds the key.
 
-use std::{num::NonZeroU32, rc::Rc};
-
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
-
-use crate::{
-    cordis::{BoxError, Context, LocalBoxFuture, Svc},
-    harness::{
-        env::Env,
-        llm::{Delta, Llm, LlmError, Reply, Request},
-        shell::ShellEnv,
-        tools::{PostExecute, ToolResult},
-    },
-};
-
 mod answer;
 mod client;
 mod endpoint;
@@ -31,7 +14,26 @@ mod mend;
 mod proxy;
 mod wire;
 
-use self::{endpoint::Endpoint, http::Http, key::Key, key::VariableName};
+use std::{num::NonZeroU32, rc::Rc};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    endpoint::Endpoint,
+    http::Http,
+    key::{Key, VariableName},
+    wire::{EmptyContent, Extra, Reasoning},
+};
+use crate::{
+    cordis::{BoxError, Context, LocalBoxFuture, Svc},
+    harness::{
+        env::Env,
+        llm::{Delta, Llm, LlmError, Reply, Request},
+    },
+};
 
 /// Which model, where, and how its server wants to be talked to.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -61,15 +63,15 @@ pub struct Config {
     #[schemars(with = "Map<String, Value>")]
     body: Extra,
     /// Limit for making a connection.
-    #[serde(default = "connect_timeout_ms")]
+    #[serde(default = "millis::<10_000>")]
     #[schemars(range(min = 1))]
     connect_timeout_ms: u64,
     /// Limit for the wait until an answer begins.
-    #[serde(default = "first_byte_timeout_ms")]
+    #[serde(default = "millis::<120_000>")]
     #[schemars(range(min = 1))]
     first_byte_timeout_ms: u64,
     /// Limit for the wait within an answer; any byte ends the wait.
-    #[serde(default = "silence_timeout_ms")]
+    #[serde(default = "millis::<90_000>")]
     #[schemars(range(min = 1))]
     silence_timeout_ms: u64,
 }
@@ -79,28 +81,11 @@ pub struct Config {
 pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
     let config = Rc::new(config);
     if let Some(variable) = config.api_key_env.clone() {
-        keep_secret(&ctx, variable, &env)?;
+        key::keep_secret(&ctx, variable, &env)?;
     }
     let http = Http::new(config.clone(), env.shared());
     let adapter = Adapter { config, env: env.shared(), http };
     ctx.provide::<dyn Llm>(Rc::new(OpenAi(Rc::new(adapter))))?;
-    Ok(())
-}
-
-/// A command could print the key, whatever its variable is called, and what it printed is logged and sent.
-fn keep_secret(ctx: &Context, variable: VariableName, env: &Env) -> Result<(), BoxError> {
-    let key = Key::read(&variable, env).ok();
-    ctx.intercept::<ShellEnv>(async move |_, _, next| {
-        let mut vars = next.run().await?;
-        vars.remove(variable.as_ref());
-        Ok(vars)
-    })?;
-    // The outermost listener has the last word on a result.
-    ctx.intercept_at::<PostExecute>(i32::MIN, async move |_, _, next| {
-        let result = next.run().await?;
-        let content = key.as_ref().map(|key| key.mask(&result.content));
-        Ok(ToolResult { content: content.unwrap_or(result.content), ..result })
-    })?;
     Ok(())
 }
 
@@ -147,57 +132,10 @@ impl Adapter {
     }
 }
 
-/// What stands for "no text".
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-enum EmptyContent {
-    #[default]
-    #[serde(rename = "")]
-    Empty,
-    #[serde(rename = "null")]
-    Null,
-}
-
-/// What becomes of the reasoning in earlier replies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Reasoning {
-    /// Sent where a reply had it.
-    #[default]
-    Auto,
-    /// Sent with every reply that called tools, empty where it had none: for a history that another model began.
-    Send,
-    /// Never sent: for a service that refuses the field.
-    Drop,
-}
-
-/// Fields that the user adds. What the adapter makes itself is not theirs: the log would not have it.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(try_from = "Map<String, Value>")]
-struct Extra(Map<String, Value>);
-
-impl TryFrom<Map<String, Value>> for Extra {
-    type Error = String;
-
-    fn try_from(fields: Map<String, Value>) -> Result<Self, String> {
-        match ["model", "messages", "tools", "stream"].iter().find(|it| fields.contains_key(**it)) {
-            Some(name) => Err(format!("`body.{name}` is made by the adapter and cannot be set")),
-            None => Ok(Self(fields)),
-        }
-    }
-}
-
 fn max_tokens_field() -> String {
     "max_tokens".into()
 }
 
-fn connect_timeout_ms() -> u64 {
-    10_000
-}
-
-fn first_byte_timeout_ms() -> u64 {
-    120_000
-}
-
-fn silence_timeout_ms() -> u64 {
-    90_000
+fn millis<const N: u64>() -> u64 {
+    N
 }

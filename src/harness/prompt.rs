@@ -5,7 +5,7 @@
 //! Watch for: the text must not vary from one request to the next, or the model's prefix cache is of no use. What
 //! changes (the time, the folder) belongs into a message.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,7 +39,7 @@ pub async fn apply(ctx: Context, config: Config) -> Result<(), BoxError> {
 /// The service `prompt`.
 #[derive(Default)]
 pub struct Prompt {
-    sections: RefCell<Vec<Section>>,
+    sections: RefCell<BTreeMap<String, Section>>,
 }
 
 impl Service for Prompt {
@@ -48,7 +48,6 @@ impl Service for Prompt {
 
 struct Section {
     order: i32,
-    name: String,
     text: String,
 }
 
@@ -69,6 +68,9 @@ impl Prompt {
     // Omitted: the full-size prompt fills in `{{variables}}`, and a section may claim to be the whole prompt.
     pub fn render(&self) -> String {
         let sections = self.sections.borrow();
+        let mut sections: Vec<_> = sections.values().collect();
+        // Equal orders stay sorted by name.
+        sections.sort_by_key(|it| it.order);
         let texts = sections.iter().map(|it| it.text.trim()).filter(|it| !it.is_empty());
         texts.collect::<Vec<_>>().join("\n\n")
     }
@@ -80,15 +82,13 @@ impl Prompt {
         order: i32,
         text: String,
     ) -> Result<Undo, PromptError> {
-        if self.sections.borrow().iter().any(|it| it.name == name) {
+        if self.sections.borrow().contains_key(name) {
             return Err(PromptError::Duplicate { name: name.into() });
         }
         let (prompt, gone) = (Rc::clone(self), name.to_string());
-        let undo = owner
-            .effect(move || move || prompt.sections.borrow_mut().retain(|it| it.name != gone))?;
-        let mut sections = self.sections.borrow_mut();
-        let at = sections.partition_point(|it| (it.order, it.name.as_str()) < (order, name));
-        sections.insert(at, Section { order, name: name.into(), text });
+        let undo =
+            owner.effect(move || move || drop(prompt.sections.borrow_mut().remove(&gone)))?;
+        self.sections.borrow_mut().insert(name.into(), Section { order, text });
         Ok(undo)
     }
 }

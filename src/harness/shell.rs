@@ -6,21 +6,15 @@
 //! Watch for: `resolve` fills in every default, so that a spec can be shown, logged or refused before it is run; a
 //! command that fails is a result, an error means that no command ran.
 
-use std::{
-    collections::BTreeMap,
-    ffi::{OsStr, OsString},
-    io,
-    path::PathBuf,
-    rc::Rc,
-};
+mod environment;
+
+use std::{io, path::PathBuf};
 
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    cordis::{BoxError, Context, LocalBoxFuture, Service, Waterfall},
-    harness::env::Env,
-};
+pub use self::environment::{ShellEnv, Vars, child_env};
+use crate::cordis::{BoxError, LocalBoxFuture, Service};
 
 /// The service `shell`.
 pub trait Shell: 'static {
@@ -105,6 +99,8 @@ pub struct Output {
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ShellError {
+    #[error("the folder that the program was started in cannot be found: {source}")]
+    NoCurrentDirectory { source: io::Error },
     #[error("the working directory {} is not there", path.display())]
     NoDirectory { path: PathBuf },
     #[error("the command holds a NUL byte, which no program can be given")]
@@ -125,39 +121,4 @@ pub enum ShellError {
     Cancelled,
     #[error("the shell was unloaded before the command ended")]
     Unloaded,
-}
-
-/// Environment variables of a child process.
-pub type Vars = BTreeMap<OsString, OsString>;
-
-/// `shell/env`: which variables does a child process get? A plugin that knows a secret variable by name takes it out
-/// of what `next` gives. A listener that fails keeps the child from starting.
-pub struct ShellEnv;
-
-impl Waterfall for ShellEnv {
-    const NAME: &str = "shell/env";
-    type Input = Vars;
-    type Output = Vars;
-}
-
-/// The environment for a child process: that of this process without what looks secret by name and without what plugins
-/// take out, but with everything that the user named in `pass`.
-pub async fn child_env(ctx: &Context, env: &Env, pass: &[String]) -> Result<Vars, ShellError> {
-    let own = |keep: &dyn Fn(&OsStr) -> bool| -> Vars {
-        env.all()
-            .filter(|(name, _)| keep(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    };
-    let open = Rc::new(own(&|name| !looks_secret(name)));
-    let vars = ctx.waterfall::<ShellEnv>(open, async |vars: Rc<Vars>| Ok(Vars::clone(&vars))).await;
-    let mut vars = vars.map_err(|source| ShellError::Environment { source })?;
-    vars.extend(own(&|name| pass.iter().any(|it| name == it.as_str())));
-    Ok(vars)
-}
-
-fn looks_secret(name: &OsStr) -> bool {
-    const WORDS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
-    let name = name.to_string_lossy().to_uppercase();
-    WORDS.iter().any(|word| name.contains(word))
 }

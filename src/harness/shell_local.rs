@@ -5,8 +5,11 @@
 //! Watch for: a command has ended when its bash has, not when its output has. One task lives as long as the last process
 //! of a command does, and hands out the result on the way; whatever is left when the plugin unloads is stopped then.
 
+mod capture;
+mod child;
+
 use std::{
-    fs, io,
+    fs,
     os::unix::process::ExitStatusExt,
     path::PathBuf,
     process::ExitStatus,
@@ -31,9 +34,6 @@ use crate::{
         shell::{Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env},
     },
 };
-
-mod capture;
-mod child;
 
 type Answer = Result<ShellResult, ShellError>;
 
@@ -90,12 +90,13 @@ pub struct LocalShell {
 impl LocalShell {
     // The current directory is asked for once: after it was removed the system no longer knows its name, and the user
     // is to be told it.
-    fn new(ctx: &Context, config: Config, env: Rc<Env>) -> io::Result<Self> {
+    fn new(ctx: &Context, config: Config, env: Rc<Env>) -> Result<Self, ShellError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let scratch =
             PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
-        let (config, cwd) = (Rc::new(config), std::env::current_dir()?);
+        let (config, cwd) = (Rc::new(config), std::env::current_dir());
+        let cwd = cwd.map_err(|source| ShellError::NoCurrentDirectory { source })?;
         Ok(Self { ctx: ctx.clone(), config, env, cwd, scratch, families: Families::default() })
     }
 

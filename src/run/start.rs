@@ -33,9 +33,12 @@ impl Program {
         }
         let loader = self.root.get::<Loader>().expect("an active loader provides itself");
         if !self.has_come_to_rest(&loader).await {
-            return self.refuse(&problem_of(&loader)).await;
+            let problem = problem_of(&loader);
+            self.reports.release(Some(&problem));
+            return self.refuse(&problem).await;
         }
         let problem = loader.problem().or_else(|| self.is_leaderless());
+        self.reports.release(problem.as_deref());
         match &problem {
             Some(problem) if self.must_be_whole(&loader) => return self.refuse(problem).await,
             Some(problem) => self.console.warn(problem),

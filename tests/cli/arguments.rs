@@ -33,7 +33,16 @@ fn h_154_a_file_that_is_no_yaml_is_named_with_the_line() {
 
     let ended = folder.run(&["hi"], "");
 
-    assert!(ended.err.contains("cordis.yml") && ended.err.contains("line"), "{}", ended.err);
+    let begin = "nano-cordis: cordis.yml: it is not valid YAML at line 3: ";
+    assert!(ended.err.starts_with(begin), "{}", ended.err);
+    assert_eq!(ended.code(), 2);
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_configuration_is_called_by_its_name() {
+    let ended = Folder::new().run(&["--config", ".", "hi"], "");
+
+    assert!(ended.err.starts_with("nano-cordis: .: it cannot be read: "), "{}", ended.err);
     assert_eq!(ended.code(), 2);
 }
 
@@ -116,13 +125,21 @@ fn an_entry_that_fails_ends_a_one_shot_and_a_piped_conversation_with_2() {
     let conversation = folder.run(&[], "hi\n");
 
     for ended in [one_shot, conversation] {
-        assert!(
-            ended.err.contains("nano-cordis: ") && ended.err.contains("second"),
-            "{}",
-            ended.err
-        );
+        assert!(ended.err.starts_with("nano-cordis: entry `second`: "), "{}", ended.err);
+        assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
         assert_eq!((ended.out.as_str(), ended.code()), ("", 2));
     }
+}
+
+#[test]
+fn an_optional_entry_that_fails_is_said_once_and_ends_nothing() {
+    let second = "- {id: second, name: llm-fake, optional: true}\n";
+    let folder = Folder::with(&format!("{}{second}", list(&[])));
+
+    let ended = folder.run(&["hi"], "n\n");
+
+    assert!(ended.err.starts_with("[nano-cordis] `loader > second` failed: "), "{}", ended.err);
+    assert_eq!((ended.err.lines().count(), ended.code()), (1, 0), "{}", ended.err);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn h_155_ctrl_c_in_a_one_shot_stops_the_command_and_closes_the_log() {
     let (shown, status) = terminal.ended();
 
     assert_eq!((reason(&folder.log()), status), ("aborted", 130));
-    assert!(shown.contains("[nano-cordis] session "), "{shown}");
+    assert!(shown.contains("[nano-cordis] session ") && shown.contains("^C\n[result] "), "{shown}");
     assert!(!is_alive(command));
 }
 
@@ -81,6 +81,7 @@ fn ctrl_c_while_the_model_is_silent_brings_the_prompt_back() {
         !folder.sessions().is_empty() && kinds(&folder.log()).contains(&"request/header")
     });
     terminal.type_keys(CTRL_C);
+    terminal.wait_for("^C\r\n[nano-cordis] cancelled");
     terminal.wait_for("you> ");
     terminal.type_keys(CTRL_D);
 

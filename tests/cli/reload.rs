@@ -74,7 +74,7 @@ fn h_164_without_guarded_tools_the_next_call_is_not_asked() {
 }
 
 #[test]
-fn h_165_a_broken_list_changes_nothing_and_the_session_goes_on() {
+fn h_165_a_broken_list_changes_nothing_the_session_goes_on_and_taking_it_back_is_confirmed() {
     let folder = Folder::with(&scripted(HELLO));
     let mut terminal = Terminal::start(folder.command(&[]));
     terminal.wait_for("you> ");
@@ -83,6 +83,9 @@ fn h_165_a_broken_list_changes_nothing_and_the_session_goes_on() {
     terminal.wait_for("cordis.yml not applied: ");
     terminal.type_keys("one\r");
     terminal.wait_for("assistant> Hello");
+    terminal.wait_for("you> ");
+    folder.save(&scripted(HELLO));
+    terminal.wait_for("[nano-cordis] applied cordis.yml (no entry changed)");
     terminal.type_keys(CTRL_D);
 
     assert_eq!((terminal.ended().1, said(&folder.log())), (0, vec!["one"]));

@@ -43,6 +43,7 @@ fn an_unknown_name_is_answered_with_the_nearest_one() {
 
     assert_eq!(resolve("llm-opena").unwrap_err(), near);
     assert_eq!(resolve("./src/harness/aproval.ts").unwrap_err(), original);
+    assert_eq!(resolve("hat").unwrap_err(), "no plugin is named `hat`");
     assert_eq!(resolve("something-else").unwrap_err(), "no plugin is named `something-else`");
 }
 

@@ -5,7 +5,7 @@ mod growth;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nano_cordis::cordis::{Context, Emit, Next, PluginDef, State, Undo, Waterfall};
 use serde_json::{Value, json};
@@ -222,48 +222,40 @@ fn what_is_kept_after_dispose_keeps_nothing_of_the_plugin_alive() {
 }
 
 #[test]
-fn a_wait_costs_the_same_however_many_wait() {
-    let count = 20_000;
-    assert_no_time_passes(|| {
-        kernel(async |test| {
-            let (ctx, _) = test.host("p").await;
-            let (gate, ended) = (Gate::shut(), Rc::new(Cell::new(0)));
-            let slow = test.probe("slow").body_gate(&gate).mount(&test.root);
-            for _ in 0..count {
-                let (slow, ended) = (slow.clone(), ended.clone());
-                let wait = async move |_| {
-                    slow.settled().await;
-                    ended.set(ended.get() + 1);
-                };
-                ctx.spawn("wait", wait).unwrap();
-            }
-            rest().await;
-            gate.open();
-            rest().await;
-            assert_eq!(ended.get(), count);
-        });
+fn eight_thousand_waits_for_one_plugin_all_end() {
+    kernel(async |test| {
+        let (ctx, _) = test.host("p").await;
+        let (gate, ended) = (Gate::shut(), Rc::new(Cell::new(0)));
+        let slow = test.probe("slow").body_gate(&gate).mount(&test.root);
+        for _ in 0..8_000 {
+            let (slow, ended) = (slow.clone(), ended.clone());
+            let wait = async move |_| {
+                slow.settled().await;
+                ended.set(ended.get() + 1);
+            };
+            ctx.spawn("wait", wait).unwrap();
+        }
+        rest().await;
+
+        gate.open();
+        rest().await;
+
+        assert_eq!(ended.get(), 8_000);
     });
 }
 
 #[test]
-fn a_service_costs_the_same_however_many_its_provider_offers() {
-    assert_no_time_passes(|| {
-        kernel(async |test| {
-            let names = (0..60_000).map(|it| it.to_string());
-            let given: Vec<_> = names.map(|name| give(&test.root, &name, "x").unwrap()).collect();
-            for undo in given {
-                drop(undo.call());
-            }
-            assert!(test.root.service_names().is_empty());
-        });
+fn a_plugin_can_offer_eight_thousand_services_and_withdraw_them() {
+    kernel(async |test| {
+        let name = |it: usize| it.to_string();
+        let given: Vec<_> =
+            (0..8_000).map(|it| give(&test.root, &name(it), "x").unwrap()).collect();
+        assert_eq!(test.root.service_names().len(), 8_000);
+
+        for undo in given {
+            drop(undo.call());
+        }
+
+        assert!(test.root.service_names().is_empty());
     });
-}
-
-/// So many take less than a second, even here. Were each to look at all the others, it would be a minute or more.
-fn assert_no_time_passes(run: impl FnOnce()) {
-    let start = Instant::now();
-
-    run();
-
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }

@@ -1,18 +1,21 @@
 //! The local shell: what a command gives, what it gets, and what is refused.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Instant};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, rc::Rc, time::Instant};
 
 use nano_cordis::{
     cordis::{Next, plugin},
     harness::{
+        env::Env,
         llm_openai,
         shell::{ShellEnv, ShellError, ShellRequest},
+        shell_local,
     },
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use self::rig::{names, plain, shell, shell_in};
+use crate::support::{in_process, run};
 
 mod ending;
 mod rig;
@@ -25,6 +28,22 @@ fn h_127_a_command_gives_what_it_printed_and_its_exit_code() {
         assert_eq!(result.stdout.text, "hello from nano\n");
         assert_eq!((result.exit_code, result.signal), (Some(0), None));
         assert!(!result.timed_out && !result.cancelled && !result.left_children);
+    });
+}
+
+#[test]
+fn a_program_whose_folder_is_gone_says_so() {
+    let test = "shell::a_program_whose_folder_is_gone_says_so";
+    let gone = "cd \"$NANO_TEST_DIR\" && mkdir gone && cd gone && rmdir ../gone";
+    in_process(gone, test, |_| {
+        run(async |app| {
+            app.ctx.provide(Rc::new(Env::default())).unwrap();
+            let mount = app.ctx.plugin(&plugin(shell_local::apply), json!({})).unwrap();
+            mount.ready().await.unwrap_err();
+
+            let report = app.take_report();
+            assert!(report.contains("the folder that the program was started in"), "{report}");
+        });
     });
 }
 

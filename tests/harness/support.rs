@@ -3,7 +3,9 @@
 //! A test reads `run(async |app| { … })`. A wait that never ends fails at once, since nothing advances the clock but
 //! waiting.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc, time::Duration};
+use std::{
+    cell::RefCell, collections::HashMap, env, path::Path, process::Command, rc::Rc, time::Duration,
+};
 
 use nano_cordis::{
     cordis::{Context, Emit, Mount, NoConfig, Outcome, PluginDef, Service, State, Svc, plugin},
@@ -126,6 +128,31 @@ pub(crate) fn builtin(name: &str) -> PluginDef {
 /// A folder that goes with the test, and its path.
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
+}
+
+/// Runs `child` in a process of its own, after a line of shell, and gives the folder it worked in. That process is this
+/// test program again, told to run the same test; there it does the work of the child, and gives nothing.
+pub(crate) fn in_process(
+    shell: &str,
+    test: &str,
+    child: impl FnOnce(&Path),
+) -> Option<tempfile::TempDir> {
+    if let Some(dir) = env::var_os("NANO_TEST_DIR") {
+        child(Path::new(&dir));
+        return None;
+    }
+    let folder = folder();
+    let script = format!("{shell}; exec \"$0\" --exact {test} --nocapture");
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .arg(env::current_exe().unwrap())
+        .env("NANO_TEST_DIR", folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
+    Some(folder)
 }
 
 /// Logs a turn in which the user says something and is answered.

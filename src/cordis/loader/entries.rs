@@ -174,13 +174,20 @@ fn label(place: usize, value: &Value) -> String {
 
 /// An error of the YAML reader, in one line, with a word about what people do not see.
 fn syntax(text: &str, err: &serde_yaml::Error) -> Cause {
-    let line = err.location().and_then(|it| text.lines().nth(it.line() - 1)).unwrap_or_default();
+    let place = err.location();
+    let line = place.as_ref().and_then(|it| text.lines().nth(it.line() - 1)).unwrap_or_default();
     let hint = match line.trim_start_matches(' ') {
         tab if tab.starts_with('\t') => " (a tab: YAML is indented with blanks)",
         it if it.contains("${") => " (inside `{ }` and `[ ]` a placeholder needs quotes)",
         _ => "",
     };
-    Cause::Syntax(format!("{err}{hint}").replace('\n', " "))
+    let mut problem = format!("{err}{hint}").replace('\n', " ");
+    let mut at = String::new();
+    if let Some(place) = place {
+        at = format!(" at line {}", place.line());
+        problem = problem.replacen(&format!("{at} column {}", place.column()), "", 1);
+    }
+    Cause::Syntax(format!("it is not valid YAML{at}: {problem}"))
 }
 
 fn both_lines(places: &Places, at: &str) -> String {

@@ -20,11 +20,13 @@ impl Loader {
 
     fn outcome_lines(&self, plan: &Plan, applied: &Applied) -> Vec<String> {
         let (file, nothing) = (self.file_name(), applied.changed.is_empty());
-        if !plan.fresh {
-            let retried = plan.modules.is_empty() && !nothing;
-            return retried.then(|| format!("applied {file}")).into_iter().collect();
-        }
         let detail = if nothing { " (no entry changed)" } else { "" };
+        if !plan.fresh {
+            // Who takes a refused save back wants to know that it is gone.
+            let was_refused = matches!(*self.outcome.borrow(), Some(Err(_)));
+            let is_news = plan.modules.is_empty() && (was_refused || !nothing);
+            return is_news.then(|| format!("applied {file}{detail}")).into_iter().collect();
+        }
         let set: Vec<_> =
             self.options.set.iter().map(|(id, key, _)| format!("{id}.{key}")).collect();
         let still = format!("set for this run, whatever {file} says: {}", set.join(", "));

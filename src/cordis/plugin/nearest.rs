@@ -6,7 +6,7 @@
     reason = "an anonymous lifetime is not allowed in an associated type"
 )]
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let limit = (word.chars().count() / 3).max(1) + 1;
+    let limit = ((word.chars().count() + 1) / 3).max(1);
     let scored = known.map(|other| (distance(&word.to_lowercase(), &other.to_lowercase()), other));
     scored.filter(|(score, _)| *score <= limit).min().map(|(_, other)| other.to_owned())
 }

@@ -46,7 +46,7 @@ impl Turn {
         cancel: CancellationToken,
         running: &watch::Sender<usize>,
     ) -> Result<Turn, SessionError> {
-        let turn = session.turns() + 1;
+        let turn = session.turns().saturating_add(1);
         let cwd = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
         session.append(EventBody::TurnStart { turn, format: FORMAT, cwd })?;
         running.send_modify(|count| *count += 1);

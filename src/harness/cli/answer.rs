@@ -37,6 +37,9 @@ pub(super) fn judge(answered: Answered, who: Who, patience: Duration) -> Verdict
         Answered::Silence => {
             return refused(format!("no answer within {} s", patience.as_secs_f32()));
         }
+        Answered::Unread => {
+            return refused("an earlier question got no answer in time, so none is read".into());
+        }
         Answered::End => return refused("there is nobody to answer: the input has ended".into()),
     };
     let word = line.trim_matches([' ', '\t', '\r']);
@@ -121,12 +124,14 @@ mod tests {
     #[test]
     fn silence_and_the_end_of_input_refuse_with_a_reason() {
         let silence = judge(Answered::Silence, Who::Asked, Duration::from_secs(10));
+        let later = judge(Answered::Unread, Who::Asked, Duration::from_secs(10));
         let end = judge(Answered::End, Who::Asked, Duration::from_secs(10));
 
         assert_eq!(
             (silence.answer, silence.why.as_deref()),
             (Answer::No, Some("no answer within 10 s"))
         );
+        assert_eq!((later.answer, later.why != silence.why), (Answer::No, true));
         assert_eq!((end.answer, end.why.is_some()), (Answer::No, true));
     }
 }

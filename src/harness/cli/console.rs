@@ -214,6 +214,11 @@ impl Console {
         }
     }
 
+    /// Ctrl-C was pressed, and the terminal may have echoed it.
+    pub fn was_interrupted(&self) {
+        self.screen.was_interrupted();
+    }
+
     /// Leaves the terminal as it was found.
     pub fn close(&self) {
         self.input.restore();

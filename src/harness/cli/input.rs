@@ -1,8 +1,8 @@
 //! What comes in: lines at the prompt, answers to questions, and what was typed before anybody asked.
 //!
 //! Part of `cli`: the half of standard input that lives on the main thread.
-//! Watch for: a line that is being typed outlives whoever asked for it, and the next one who asks takes it over. A question
-//! only takes what came after it was shown; all else waits in the queue for the prompt.
+//! Watch for: a line that is being typed outlives whoever asked for it, and the next one who asks takes it over. A
+//! question only takes what came after it was shown; all else waits in the queue for the prompt.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -34,8 +34,10 @@ pub enum Entered {
 pub enum Answered {
     /// A line.
     Line(String),
-    /// Nothing for so long; or that happened before, and nobody waits a second time.
+    /// Nothing for so long.
     Silence,
+    /// That happened before, and nobody waits a second time.
+    Unread,
     /// The end of input, or no way to ask.
     End,
 }
@@ -114,7 +116,7 @@ impl Input {
         self.screen.left_open(on);
         if self.is_deaf.get() || self.is_at_end.get() || self.screen.is_editing() {
             let _closed = on.write(question).and_then(|()| self.screen.end_line());
-            return if self.is_deaf.get() { Answered::Silence } else { Answered::End };
+            return if self.is_deaf.get() { Answered::Unread } else { Answered::End };
         }
         let id = self.stdin().want(Want::Answer { question: question.into(), on });
         let asking = Asking { input: self, id, echoed: Cell::new(false) };
@@ -287,9 +289,7 @@ struct Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        if let Some(stdin) = self.input.stdin.get() {
-            stdin.give_up(self.id);
-        }
+        self.input.stdin().give_up(self.id);
         if self.echoed.get() {
             self.input.screen.was_ended();
         } else {

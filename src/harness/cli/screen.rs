@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, SyncSender};
 
+use nix::sys::termios::{LocalFlags, tcgetattr};
 use rustyline::ExternalPrinter;
 
 use super::text;
@@ -99,6 +100,22 @@ impl Screen {
     /// The terminal itself has gone to a new line: it echoed the newline that was typed.
     pub(super) fn was_ended(&self) {
         self.open.set(None);
+    }
+
+    /// The terminal shows `^C` where the cursor was. A line that is open ends as it would have; else a new one begins.
+    pub(super) fn was_interrupted(&self) {
+        if self.is_editing() || self.open.get().is_some() {
+            return;
+        }
+        let (stream, modes) = match (self.out_is_terminal, self.err_is_terminal) {
+            (true, _) => (Stream::Out, tcgetattr(io::stdout())),
+            (false, true) => (Stream::Err, tcgetattr(io::stderr())),
+            (false, false) => return,
+        };
+        let echo = LocalFlags::ECHO | LocalFlags::ECHOCTL;
+        if modes.is_ok_and(|it| it.local_flags.contains(echo)) {
+            let _closed = stream.write("\n");
+        }
     }
 
     /// Ends the line that is open, if one is.

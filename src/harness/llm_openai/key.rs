@@ -5,7 +5,15 @@ use std::ffi::OsStr;
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
-use crate::harness::{env::Env, llm::LlmError};
+use crate::{
+    cordis::{BoxError, Context},
+    harness::{
+        env::Env,
+        llm::LlmError,
+        shell::ShellEnv,
+        tools::{PostExecute, ToolResult},
+    },
+};
 
 /// What is shorter is not masked, in characters.
 const SHORTEST_SECRET: usize = 8;
@@ -74,6 +82,27 @@ impl Key {
         // JSON may have it with its slashes escaped.
         text.replace(&self.0, "***").replace(&self.0.replace('/', "\\/"), "***")
     }
+}
+
+/// A command could print the key, whatever its variable is called, and what it printed is logged and sent.
+pub(super) fn keep_secret(
+    ctx: &Context,
+    variable: VariableName,
+    env: &Env,
+) -> Result<(), BoxError> {
+    let key = Key::read(&variable, env).ok();
+    ctx.intercept::<ShellEnv>(async move |_, _, next| {
+        let mut vars = next.run().await?;
+        vars.remove(variable.as_ref());
+        Ok(vars)
+    })?;
+    // The outermost listener has the last word on a result.
+    ctx.intercept_at::<PostExecute>(i32::MIN, async move |_, _, next| {
+        let result = next.run().await?;
+        let content = key.as_ref().map(|key| key.mask(&result.content));
+        Ok(ToolResult { content: content.unwrap_or(result.content), ..result })
+    })?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@
 
 use std::rc::Rc;
 
-use serde::Serialize;
-use serde::de::IgnoredAny;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 
-use super::{Config, EmptyContent, Reasoning, answer::Answer, mend};
+use super::{Config, answer::Answer, mend};
 use crate::harness::{
     llm::{LlmError, Reply, Request},
     session::message::{AssistantMessage, Message, ToolSchema},
@@ -159,6 +159,45 @@ fn tidy(call: &mut Map<String, Value>) {
     match function {
         Value::Object(fields) => fields.retain(|name, it| it.is_string() || name != "name"),
         other => *other = Map::new().into(),
+    }
+}
+
+/// What stands for "no text".
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub(super) enum EmptyContent {
+    #[default]
+    #[serde(rename = "")]
+    Empty,
+    #[serde(rename = "null")]
+    Null,
+}
+
+/// What becomes of the reasoning in earlier replies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Reasoning {
+    /// Sent where a reply had it.
+    #[default]
+    Auto,
+    /// Sent with every reply that called tools, empty where it had none: for a history that another model began.
+    Send,
+    /// Never sent: for a service that refuses the field.
+    Drop,
+}
+
+/// Fields that the user adds. What the adapter makes itself is not theirs: the log would not have it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub(super) struct Extra(Map<String, Value>);
+
+impl TryFrom<Map<String, Value>> for Extra {
+    type Error = String;
+
+    fn try_from(fields: Map<String, Value>) -> Result<Self, String> {
+        match ["model", "messages", "tools", "stream"].iter().find(|it| fields.contains_key(**it)) {
+            Some(name) => Err(format!("`body.{name}` is made by the adapter and cannot be set")),
+            None => Ok(Self(fields)),
+        }
     }
 }
 

@@ -40,7 +40,7 @@ pub enum PersistenceError {
     Changed { path: PathBuf },
     /// An event could not be written, so its turn is left open.
     #[error("{source}; `nano-cordis --repair {id}` closes the turn")]
-    NotKept { id: String, source: Box<PersistenceError> },
+    LeftOpen { id: String, source: Box<PersistenceError> },
     /// The system refused something.
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },

@@ -123,8 +123,11 @@ impl LogFile {
     }
 
     fn cut_to(&self, length: u64, source: io::Error) -> PersistenceError {
-        // If even this fails, the half line is a torn write for the next reader.
-        drop(self.file.set_len(length));
+        // If even this fails, the half line is a torn write for the next reader. An empty log is none.
+        drop(match length {
+            0 => fs::remove_file(&self.path),
+            _ => self.file.set_len(length),
+        });
         PersistenceError::io("write", &self.path)(source)
     }
 

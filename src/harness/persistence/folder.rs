@@ -42,9 +42,17 @@ impl Folder {
     /// Makes the folder, with a `.gitignore` beside what must not be published.
     pub fn create(&self) -> Result<(), PersistenceError> {
         self.refuse_links()?;
+        let top = self.own().last().unwrap_or(&self.path);
+        // A folder that was there before may hold what is to be published, unless it has our name.
+        let is_ours = top.ends_with(".nano") || !top.exists();
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.path);
         made.map_err(PersistenceError::io("make", &self.path))?;
-        let ignore = self.own().last().unwrap_or(&self.path).join(".gitignore");
+        if is_ours { Self::hide(top) } else { Ok(()) }
+    }
+
+    /// Keeps what is in this folder out of version control.
+    fn hide(top: &Path) -> Result<(), PersistenceError> {
+        let ignore = top.join(".gitignore");
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&ignore);
         match file.and_then(|mut file| file.write_all(b"*\n")) {
             Err(err) if err.kind() != ErrorKind::AlreadyExists => {

@@ -42,13 +42,23 @@ pub enum SavedState {
 
 pub(super) fn look(path: &Path, id: String, changed: SystemTime) -> Saved {
     let (words, (turns, state)) = match ends(path) {
-        Ok((head, tail)) => (first_words(&head), last_turn(&tail)),
+        Ok(Ends { head, tail, otherwise }) => {
+            (first_words(&head), last_turn(&tail).unwrap_or((0, otherwise)))
+        }
         Err(_) => (String::new(), (0, SavedState::Damaged)),
     };
     Saved { id, changed, turns, state, words }
 }
 
-fn ends(path: &Path) -> io::Result<(String, String)> {
+/// The first and the last lines of a log.
+struct Ends {
+    head: String,
+    tail: String,
+    /// How it stands if no turn is in its last lines.
+    otherwise: SavedState,
+}
+
+fn ends(path: &Path) -> io::Result<Ends> {
     if !path.symlink_metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -63,7 +73,9 @@ fn ends(path: &Path) -> io::Result<(String, String)> {
         let begun = tail.iter().position(|&byte| byte == b'\n').map_or(tail.len(), |at| at + 1);
         tail.drain(..begun);
     }
-    Ok((lossy(&head), lossy(&tail)))
+    // If these are all, no turn was begun. If not, some event is longer than the end of a turn ever is.
+    let otherwise = if from == 0 { SavedState::Closed } else { SavedState::Open };
+    Ok(Ends { head: lossy(&head), tail: lossy(&tail), otherwise })
 }
 
 fn lossy(bytes: &[u8]) -> String {
@@ -83,19 +95,19 @@ fn first_words(head: &str) -> String {
 }
 
 /// A line of the end is enough: every event names its turn, and only one kind closes it.
-fn last_turn(tail: &str) -> (u32, SavedState) {
+fn last_turn(tail: &str) -> Option<(u32, SavedState)> {
     let torn = !tail.ends_with('\n');
     let lines = tail.lines().rev().filter(|it| !it.trim().is_empty());
     for (n, line) in lines.enumerate() {
         match Event::parse(line) {
             Ok(Event { body: EventBody::Ignorable { .. }, .. }) => {}
             Ok(Event { body: EventBody::TurnEnd { turn, .. }, .. }) => {
-                return (turn, SavedState::Closed);
+                return Some((turn, SavedState::Closed));
             }
-            Ok(event) => return (event.body.place().0, SavedState::Open),
+            Ok(event) => return Some((event.body.place().0, SavedState::Open)),
             Err(_) if torn && n == 0 => {}
-            Err(_) => return (0, SavedState::Damaged),
+            Err(_) => return Some((0, SavedState::Damaged)),
         }
     }
-    (0, SavedState::Open)
+    None
 }

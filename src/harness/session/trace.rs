@@ -51,7 +51,9 @@ impl Trace {
     pub fn check(&self, body: &EventBody) -> Result<(), String> {
         let expected = match body {
             EventBody::Ignorable { .. } => return Ok(()),
-            EventBody::TurnStart { .. } => (!self.in_turn).then_some((self.turn + 1, 0)),
+            EventBody::TurnStart { .. } => {
+                (!self.in_turn).then_some((self.turn.saturating_add(1), 0))
+            }
             EventBody::StepStart { .. } => {
                 (self.in_turn && !self.in_step).then_some((self.turn, self.step + 1))
             }

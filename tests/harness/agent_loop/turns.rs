@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use nano_cordis::harness::agent_loop::{AssistantDelta, RunError};
 use nano_cordis::harness::llm::Delta;
 use nano_cordis::harness::session::SessionEvent;
-use nano_cordis::harness::session::event::Reason;
+use nano_cordis::harness::session::event::{Event, EventBody, Reason};
 use nano_cordis::harness::session::message::Message;
 
 use super::rig::{agent, tool};
@@ -85,6 +85,22 @@ fn h_037_turns_are_numbered_and_steps_start_anew_in_each() {
         it.run("again").await;
 
         assert_eq!(it.last_turn()[..3], ["turn/start 2", "step/start 1", "user/message again"]);
+    });
+}
+
+#[test]
+fn a_log_that_ran_out_of_numbers_can_be_gone_on_with() {
+    agent(async |it| {
+        it.model.says("one");
+        let turn = u32::MAX;
+        let start = EventBody::TurnStart { turn, format: 1, cwd: String::new() };
+        let end = EventBody::TurnEnd { turn, reason: Reason::Completed, error: None };
+        let history = (0..).zip([start, end]).map(|(seq, body)| Event { seq, time: 0, body });
+
+        let resumed = it.sessions().restore("resumed", history.collect()).unwrap();
+        let outcome = it.turns().run(&resumed, "again", CancellationToken::new()).await.unwrap();
+
+        assert_eq!((outcome.reason, resumed.turns()), (Reason::Completed, u32::MAX));
     });
 }
 

@@ -1,10 +1,9 @@
 //! What the files look like to the system: modes, links, limits.
 
 use std::{
-    env, fs,
+    fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::Path,
-    process::Command,
 };
 
 use nano_cordis::{
@@ -12,10 +11,9 @@ use nano_cordis::{
     harness::session::{SessionEvent, Sessions},
 };
 use serde_json::json;
-use tempfile::TempDir;
 
 use super::{desk, mode};
-use crate::support::{builtin, folder, run, talk};
+use crate::support::{builtin, folder, in_process, run, talk};
 
 #[test]
 fn logs_and_their_folder_are_the_users_alone_and_not_published() {
@@ -28,6 +26,37 @@ fn logs_and_their_folder_are_the_users_alone_and_not_published() {
             (0o700, 0o700, 0o600)
         );
         assert_eq!(fs::read_to_string(nano.join(".gitignore")).unwrap(), "*\n");
+    });
+}
+
+#[test]
+fn a_folder_that_was_there_is_not_taken_out_of_version_control() {
+    run(async |app| {
+        let (project, made) = (folder(), folder().path().join("logs"));
+        for dir in [project.path(), &made] {
+            app.mount("session", json!({})).await;
+            app.mount("persistence", json!({ "dir": dir })).await;
+
+            talk(&app.service::<Sessions>().create().unwrap(), "hi", "hello");
+
+            assert_eq!(dir.join(".gitignore").exists(), dir == made);
+            app.unmount("persistence").await;
+            app.unmount("session").await;
+        }
+        fs::remove_dir_all(made.parent().unwrap()).unwrap();
+    });
+}
+
+#[test]
+fn an_empty_name_of_the_folder_is_a_fault_of_the_configuration() {
+    run(async |app| {
+        app.mount("session", json!({})).await;
+
+        let mount = app.ctx.plugin(&builtin("persistence"), json!({ "dir": "" })).unwrap();
+        mount.ready().await.unwrap_err();
+
+        let report = app.take_report();
+        assert!(report.ends_with("dir: \"\" is shorter than 1 character"), "{report}");
     });
 }
 
@@ -76,30 +105,9 @@ fn a_link_that_comes_later_is_refused_at_the_first_event() {
     });
 }
 
-/// Runs `child` in a process of its own, after a line of shell, and gives the folder it worked in. That process is this
-/// test program again, told to run the same test; there it does the work of the child, and gives nothing.
-fn in_process(shell: &str, test: &str, child: impl FnOnce(&Path)) -> Option<TempDir> {
-    if let Some(dir) = env::var_os("NANO_TEST_DIR") {
-        child(Path::new(&dir));
-        return None;
-    }
-    let folder = folder();
-    let script = format!("{shell}; exec \"$0\" --exact persistence::disk::{test} --nocapture");
-    let output = Command::new("sh")
-        .arg("-c")
-        .arg(script)
-        .arg(env::current_exe().unwrap())
-        .env("NANO_TEST_DIR", folder.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
-    Some(folder)
-}
-
 #[test]
 fn files_and_folders_are_private_whatever_the_umask() {
-    let test = "files_and_folders_are_private_whatever_the_umask";
+    let test = "persistence::disk::files_and_folders_are_private_whatever_the_umask";
     let Some(folder) = in_process("umask 000", test, save_a_turn) else { return };
 
     let sessions = folder.path().join("a/.nano/sessions");
@@ -119,7 +127,7 @@ fn save_a_turn(dir: &Path) {
 
 #[test]
 fn h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told() {
-    let test = "h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told";
+    let test = "persistence::disk::h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told";
     let Some(folder) = in_process("ulimit -f 8", test, meet_the_limit) else { return };
 
     let log = fs::read_to_string(folder.path().join("one.jsonl")).unwrap();
@@ -128,10 +136,32 @@ fn h_092_at_a_limit_of_the_system_the_file_keeps_whole_lines_and_nobody_is_told(
 
 #[test]
 fn h_092_a_limit_that_allows_nothing_is_an_error_and_not_the_end_of_the_program() {
-    let test = "h_092_a_limit_that_allows_nothing_is_an_error_and_not_the_end_of_the_program";
+    let test = "persistence::disk::h_092_a_limit_that_allows_nothing_is_an_error_and_not_the_end_of_the_program";
     let Some(folder) = in_process("ulimit -f 0", test, meet_the_limit) else { return };
 
     assert!(!folder.path().join("one.jsonl").exists());
+}
+
+#[test]
+fn h_092_a_first_event_that_does_not_fit_leaves_no_file() {
+    let test = "persistence::disk::h_092_a_first_event_that_does_not_fit_leaves_no_file";
+    let Some(folder) = in_process("ulimit -f 1", test, meet_the_limit_at_once) else { return };
+
+    assert!(!folder.path().join("one.jsonl").exists());
+}
+
+fn meet_the_limit_at_once(dir: &Path) {
+    let dir = dir.to_owned();
+    run(async move |app| {
+        app.mount("session", json!({})).await;
+        app.mount("persistence", json!({ "dir": dir })).await;
+        let session = app.service::<Sessions>().restore("one", vec![]).unwrap();
+
+        let note = super::EventBody::ignorable("test/note", &"x".repeat(3000)).unwrap();
+        let failed = session.append(note).unwrap_err().to_string();
+
+        assert!(failed.ends_with("one.jsonl: only a part could be written"), "{failed}");
+    });
 }
 
 fn meet_the_limit(dir: &Path) {
@@ -142,14 +172,16 @@ fn meet_the_limit(dir: &Path) {
         let session = app.service::<Sessions>().restore("one", vec![]).unwrap();
         let heard = app.record(|it: &SessionEvent| it.event.seq);
 
+        let start = super::EventBody::TurnStart { turn: 1, format: 1, cwd: String::new() };
+        let began = session.append(start).err();
         let note = || super::EventBody::ignorable("test/note", &"x".repeat(300)).unwrap();
-        let failed =
-            (0..100).find_map(|_| session.append(note()).err()).expect("the limit was met");
+        let met = began.or_else(|| (0..100).find_map(|_| session.append(note()).err()));
+        let failed = met.expect("the limit was met").to_string();
 
         let text = fs::read_to_string(dir.join("one.jsonl")).unwrap_or_default();
         assert_eq!(text.lines().count(), session.len());
         assert_eq!(heard.borrow().len(), session.len());
-        assert!(failed.to_string().contains("--repair one"), "{failed}");
+        assert_eq!(failed.contains("--repair one"), session.is_mid_turn(), "{failed}");
         assert!(session.append(note()).unwrap_err().to_string().contains("takes no more events"));
     });
 }

@@ -125,6 +125,8 @@ fn the_list_tells_turns_state_and_first_words_of_each() {
     desk(async |desk| {
         let closed = desk.save("closed", 2).await;
         stop_in_calls(&desk.open("open"), true);
+        desk.put("empty", "");
+        desk.put("begun", "{\"seq\":0,");
         desk.put("torn", closed.clone() + "{\"seq\":");
         desk.put("damaged", closed.clone() + "\0\0\n");
         let long = "x".repeat(100_000);
@@ -137,8 +139,10 @@ fn the_list_tells_turns_state_and_first_words_of_each() {
         let shown: Vec<_> =
             list.iter().map(|it| (it.id.as_str(), it.turns, it.state, it.words.as_str())).collect();
         let expected = [
+            ("begun", 0, SavedState::Closed, ""),
             ("closed", 2, SavedState::Closed, "question 1"),
             ("damaged", 0, SavedState::Damaged, "question 1"),
+            ("empty", 0, SavedState::Closed, ""),
             ("endless", 0, SavedState::Open, "question 1"),
             ("long", 2, SavedState::Closed, "question 1"),
             ("open", 1, SavedState::Open, "go"),
