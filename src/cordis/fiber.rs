@@ -23,8 +23,8 @@ use super::guard::{self, Guarded};
 use super::kernel::Kernel;
 use super::mount::Status;
 use super::plugin::PluginDef;
-use super::refresh::{Provision, Requirement};
 use super::report::{Report, What};
+use super::service::{Provision, Requirement};
 
 slotmap::new_key_type! {
     /// Names one fiber; never used again for another.

@@ -9,18 +9,20 @@
 //!
 //! Omitted: services that can be called like functions, and a predicate by which a service says when it can be used.
 
+mod table;
+
 use std::any::Any;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::rc::Rc;
 
+pub(super) use self::table::{Provision, Requirement, ServiceSlot};
 use super::context::Context;
 use super::effect::{Cleanup, Undo};
 use super::error::{BoxError, Error};
 use super::fiber::{Fiber, Phase};
 use super::kernel::Kernel;
-use super::refresh::Provision;
 
 /// A type that is offered under a name. A replaceable capability is a trait object: `impl Service for dyn Shell`.
 pub trait Service: 'static {
