@@ -95,7 +95,7 @@ pub(super) struct Fiber {
 
 /// What a fiber does next.
 enum Next {
-    Rest,
+    Rest(State),
     Check,
     Load(Vec<Rc<Provision>>),
     Unload,
@@ -157,12 +157,12 @@ impl Fiber {
 
     fn next(&self) -> Next {
         match self.phase.get() {
-            Phase::Active if self.is_on_target() => Next::Rest,
+            Phase::Active if self.is_on_target() => Next::Rest(State::Active),
             Phase::Active => Next::Unload,
             _ if self.retired.get() => Next::End,
-            _ if self.status.error.get().is_some() => Next::Rest,
+            _ if self.status.error.get().is_some() => Next::Rest(State::Failed),
             _ if !self.checked.get() => Next::Check,
-            _ => self.available_needs().map_or(Next::Rest, Next::Load),
+            _ => self.available_needs().map_or(Next::Rest(State::Pending), Next::Load),
         }
     }
 
@@ -182,7 +182,7 @@ impl Fiber {
 pub(super) async fn drive(kernel: Rc<Kernel>, fiber: Rc<Fiber>) {
     loop {
         match fiber.next() {
-            Next::Rest => break,
+            Next::Rest(state) => break fiber.status.show(state),
             Next::Check => check(&kernel, &fiber),
             Next::Load(provisions) => load(&kernel, &fiber, provisions).await,
             Next::Unload => unload(&kernel, &fiber).await,
@@ -212,7 +212,6 @@ fn check(kernel: &Kernel, fiber: &Fiber) {
         Err(panic) => Error::Body { plugin: kernel.path(fiber.id), source: panic.into() },
     };
     fail(kernel, fiber, What::ConfigRefused, refused);
-    fiber.status.show(State::Failed);
 }
 
 /// The first error stays: a fiber fails once.
@@ -271,11 +270,7 @@ async fn unload(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) {
         provision.leave();
     }
     fiber.phase.set(Phase::Idle);
-    if fiber.status.error.get().is_some() {
-        fiber.status.show(State::Failed);
-    } else if !fiber.retired.get() && fiber.available_needs().is_none() {
-        fiber.status.show(State::Pending);
-    } else if !fiber.retired.get() {
+    if let Next::Load(_) = fiber.next() {
         // It starts again at once. A plugin whose start makes it stop must not keep everything else from running.
         tokio::task::yield_now().await;
     }
