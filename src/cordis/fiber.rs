@@ -23,8 +23,8 @@ use super::guard::{self, Guarded};
 use super::kernel::Kernel;
 use super::mount::Status;
 use super::plugin::PluginDef;
-use super::refresh::{Provision, Requirement};
 use super::report::{Report, What};
+use super::service::{Provision, Requirement};
 
 slotmap::new_key_type! {
     /// Names one fiber; never used again for another.
@@ -95,7 +95,7 @@ pub(super) struct Fiber {
 
 /// What a fiber does next.
 enum Next {
-    Rest,
+    Rest(State),
     Check,
     Load(Vec<Rc<Provision>>),
     Unload,
@@ -157,12 +157,12 @@ impl Fiber {
 
     fn next(&self) -> Next {
         match self.phase.get() {
-            Phase::Active if self.is_on_target() => Next::Rest,
+            Phase::Active if self.is_on_target() => Next::Rest(State::Active),
             Phase::Active => Next::Unload,
             _ if self.retired.get() => Next::End,
-            _ if self.status.error.get().is_some() => Next::Rest,
+            _ if self.status.error.get().is_some() => Next::Rest(State::Failed),
             _ if !self.checked.get() => Next::Check,
-            _ => self.available_needs().map_or(Next::Rest, Next::Load),
+            _ => self.available_needs().map_or(Next::Rest(State::Pending), Next::Load),
         }
     }
 
@@ -182,7 +182,7 @@ impl Fiber {
 pub(super) async fn drive(kernel: Rc<Kernel>, fiber: Rc<Fiber>) {
     loop {
         match fiber.next() {
-            Next::Rest => break,
+            Next::Rest(state) => break fiber.status.show(state),
             Next::Check => check(&kernel, &fiber),
             Next::Load(provisions) => load(&kernel, &fiber, provisions).await,
             Next::Unload => unload(&kernel, &fiber).await,
@@ -212,7 +212,6 @@ fn check(kernel: &Kernel, fiber: &Fiber) {
         Err(panic) => Error::Body { plugin: kernel.path(fiber.id), source: panic.into() },
     };
     fail(kernel, fiber, What::ConfigRefused, refused);
-    fiber.status.show(State::Failed);
 }
 
 /// The first error stays: a fiber fails once.
@@ -271,11 +270,7 @@ async fn unload(kernel: &Rc<Kernel>, fiber: &Rc<Fiber>) {
         provision.leave();
     }
     fiber.phase.set(Phase::Idle);
-    if fiber.status.error.get().is_some() {
-        fiber.status.show(State::Failed);
-    } else if !fiber.retired.get() && fiber.available_needs().is_none() {
-        fiber.status.show(State::Pending);
-    } else if !fiber.retired.get() {
+    if let Next::Load(_) = fiber.next() {
         // It starts again at once. A plugin whose start makes it stop must not keep everything else from running.
         tokio::task::yield_now().await;
     }
@@ -287,8 +282,9 @@ fn end(kernel: &Kernel, fiber: Rc<Fiber>) {
     // A mark that is left finds nothing to move, so nobody else would tell those who wait.
     fiber.status.rest();
     fiber.status.show(State::Disposed);
-    let plugin = fiber.name.to_string();
+    let name = fiber.name.clone();
     if let Err(panic) = guard::call(move || drop(fiber)) {
-        kernel.send(&Report { plugin, what: What::CleanupFailed, error: Some(panic.into()) });
+        let (plugin, error) = (name.to_string(), Some(panic.into()));
+        kernel.send(&Report { plugin, what: What::CleanupFailed, error });
     }
 }

@@ -16,8 +16,9 @@ use super::events::Bus;
 use super::fiber::{Fiber, FiberId};
 use super::guard::Run;
 use super::plugin::PluginDef;
-use super::refresh::{Provision, Queue, Requirement, ServiceSlot};
+use super::refresh::Queue;
 use super::report::Report;
+use super::service::{Requirement, ServiceSlot};
 use super::waits::Waits;
 
 /// What all contexts share.
@@ -25,7 +26,7 @@ pub(super) struct Kernel {
     /// Tells the kernels of one program apart.
     pub(super) id: u64,
     pub(super) fibers: RefCell<SlotMap<FiberId, Rc<Fiber>>>,
-    services: RefCell<HashMap<Rc<str>, Rc<ServiceSlot>>>,
+    pub(super) services: RefCell<HashMap<Rc<str>, Rc<ServiceSlot>>>,
     pub(super) bus: Bus,
     pub(super) queue: Queue,
     pub(super) waits: Waits,
@@ -93,39 +94,6 @@ impl Kernel {
         }
         let removed = self.fibers.borrow_mut().remove(fiber.id);
         drop(removed);
-    }
-
-    /// The record of a service name, made on first use.
-    pub(super) fn slot(&self, name: &str) -> Rc<ServiceSlot> {
-        let known = self.services.borrow().get(name).cloned();
-        known.unwrap_or_else(|| {
-            let slot = Rc::new(ServiceSlot::new(name.into()));
-            self.services.borrow_mut().insert(slot.name.clone(), slot.clone());
-            slot
-        })
-    }
-
-    /// The provision of a name, if its provider is ACTIVE.
-    pub(super) fn current(&self, name: &str) -> Option<Rc<Provision>> {
-        self.services.borrow().get(name)?.current()
-    }
-
-    /// Forgets a name that nobody provides or asks for, so that the table does not grow with names once used.
-    pub(super) fn prune(&self, slot: &Rc<ServiceSlot>) {
-        let mut services = self.services.borrow_mut();
-        let is_known = services.get(&slot.name).is_some_and(|known| Rc::ptr_eq(known, slot));
-        if is_known && slot.is_unused() {
-            services.remove(&slot.name);
-        }
-    }
-
-    /// Names of services that are provided by ACTIVE plugins, sorted.
-    pub(super) fn service_names(&self) -> Vec<String> {
-        let services = self.services.borrow();
-        let provided = services.values().filter(|slot| slot.current().is_some());
-        let mut names: Vec<_> = provided.map(|slot| slot.name.to_string()).collect();
-        names.sort();
-        names
     }
 
     /// Names from the root down, without the root: `loader > bash`.

@@ -1,4 +1,5 @@
-//! Part 1: the kernel, a port of Cordis's ideas. Read the files in the order they are declared here.
+//! Part 1: the kernel, a port of Cordis's ideas. Read the files in the order they are declared here. A folder holds parts
+//! of the file of its name; they can wait until you want to know how.
 //!
 //! What holds throughout:
 //! - The kernel does not know that agents exist: nothing here imports from `harness`.

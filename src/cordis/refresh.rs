@@ -6,8 +6,7 @@
 //! Watch for: nothing here calls itself, however many plugins depend on each other. A driver is polled once in place, and
 //! becomes a task of its own only if it has to wait.
 
-use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::rc::{Rc, Weak};
@@ -15,102 +14,13 @@ use std::task::{self, Poll, Waker};
 
 use tokio::task::JoinHandle;
 
-use super::effect::Slots;
 use super::fiber::{self, Fiber, FiberId};
 use super::guard::LocalBoxFuture;
 use super::kernel::Kernel;
-use super::waits::{self, Target, Wakers};
+use super::service::Provision;
 
-/// One name in the table of services: who provides it now, and who asks for it.
-// Omitted: isolated realms, in which one name means another service, and a config of a service for each part of the tree.
-// One table is enough for one agent.
-pub(super) struct ServiceSlot {
-    pub(super) name: Rc<str>,
-    pub(super) provision: RefCell<Option<Rc<Provision>>>,
-    dependents: RefCell<Slots<u64, FiberId>>,
-}
-
-/// One `provide`. Its id is never used again, so that a service that went and came back is not mistaken for the old one.
-pub(super) struct Provision {
-    pub(super) id: u64,
-    pub(super) owner: FiberId,
-    pub(super) slot: Rc<ServiceSlot>,
-    /// An `Rc` of the service, whatever its type.
-    pub(super) value: Rc<dyn Any>,
-    /// Counts only while the provider is ACTIVE.
-    pub(super) available: Cell<bool>,
-    users: Cell<usize>,
-    wakers: Wakers,
-}
-
-/// A declared need of a fiber.
-pub(super) struct Requirement {
-    pub(super) slot: Rc<ServiceSlot>,
-    pub(super) required: bool,
-}
-
-impl ServiceSlot {
-    pub(super) fn new(name: Rc<str>) -> Self {
-        Self { name, provision: RefCell::default(), dependents: RefCell::default() }
-    }
-
-    /// The provision, if its provider is ACTIVE.
-    pub(super) fn current(&self) -> Option<Rc<Provision>> {
-        self.provision.borrow().as_ref().filter(|provision| provision.available.get()).cloned()
-    }
-
-    pub(super) fn is_unused(&self) -> bool {
-        self.provision.borrow().is_none() && self.dependents.borrow().len() == 0
-    }
-}
-
-impl Fiber {
-    /// Enters the fiber on the lists of those who ask for its services.
-    pub(super) fn subscribe(&self) {
-        for need in self.needs.iter().filter(|need| need.required) {
-            need.slot.dependents.borrow_mut().insert(self.serial, self.id);
-        }
-    }
-}
-
-impl Provision {
-    /// Takes the name for `owner`.
-    pub(super) fn new(
-        id: u64,
-        owner: FiberId,
-        slot: Rc<ServiceSlot>,
-        value: Rc<dyn Any>,
-    ) -> Rc<Self> {
-        let (available, users, wakers) = (Cell::new(false), Cell::new(0), Wakers::default());
-        let provision = Rc::new(Self { id, owner, slot, value, available, users, wakers });
-        provision.slot.provision.replace(Some(provision.clone()));
-        provision
-    }
-
-    /// Whether the name is still its own: it was not undone by hand.
-    pub(super) fn has_name(&self) -> bool {
-        self.slot.provision.borrow().as_ref().is_some_and(|holder| holder.id == self.id)
-    }
-
-    /// A fiber begins a load with this provision.
-    pub(super) fn enter(&self) {
-        self.users.set(self.users.get() + 1);
-    }
-
-    /// That fiber has unloaded.
-    pub(super) fn leave(&self) {
-        self.users.set(self.users.get() - 1);
-        if self.users.get() == 0 {
-            self.wakers.wake();
-        }
-    }
-
-    /// Waits until no fiber uses it.
-    pub(super) async fn unused(&self, kernel: &Rc<Kernel>) {
-        let unused = self.wakers.until(|| self.users.get() == 0);
-        waits::hold(kernel, self.owner, Target::Users(self.id), unused).await;
-    }
-}
+/// So many fibers the scheduler moves before it lets others run.
+const AT_A_TIME: usize = 1_000;
 
 /// The fibers that may have to move.
 #[derive(Default)]
@@ -119,15 +29,28 @@ pub(super) struct Queue {
     waker: RefCell<Option<Waker>>,
 }
 
+impl Queue {
+    fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for Queue {
+    /// With the kernel its scheduler ends.
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
 impl Kernel {
     /// Notes that a fiber may have to move.
     pub(super) fn mark(&self, fiber: &Fiber) {
         fiber.status.rests.set(false);
         if !fiber.queued.replace(true) {
             self.queue.marked.borrow_mut().push_back(fiber.id);
-            if let Some(waker) = self.queue.waker.take() {
-                waker.wake();
-            }
+            self.queue.wake();
         }
     }
 
@@ -159,21 +82,12 @@ impl Kernel {
         }
     }
 
-    /// Takes a fiber off the lists of those who ask for its services.
-    pub(super) fn unsubscribe(&self, fiber: &Fiber) {
-        for need in &fiber.needs {
-            need.slot.dependents.borrow_mut().remove(fiber.serial);
-            self.prune(&need.slot);
-        }
-    }
-
-    /// One round: moves those that are marked now. What is marked meanwhile waits for the next round, so that plugins that
-    /// restart each other for ever leave time for everything else.
+    /// Moves those that are marked, but not for ever: plugins that restart each other must leave time for everything else.
     fn run_marked(self: &Rc<Self>) {
-        let round = self.queue.marked.borrow().len();
-        for _ in 0..round {
+        for _ in 0..AT_A_TIME {
             let next = self.queue.marked.borrow_mut().pop_front();
-            let Some(fiber) = next.and_then(|id| self.fiber(id)) else { continue };
+            let Some(id) = next else { break };
+            let Some(fiber) = self.fiber(id) else { continue };
             fiber.queued.set(false);
             if fiber.driven.replace(true) {
                 // Its driver compares again when the step that runs now has ended; a body may want to know before.
@@ -188,8 +102,11 @@ impl Kernel {
     pub(super) async fn schedule(kernel: Weak<Self>) {
         poll_fn(move |cx| {
             let Some(kernel) = kernel.upgrade() else { return Poll::Ready(()) };
-            kernel.queue.waker.replace(Some(cx.waker().clone()));
             kernel.run_marked();
+            if !kernel.queue.marked.borrow().is_empty() {
+                cx.waker().wake_by_ref();
+            }
+            kernel.queue.waker.replace(Some(cx.waker().clone()));
             Poll::Pending
         })
         .await;

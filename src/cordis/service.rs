@@ -9,18 +9,20 @@
 //!
 //! Omitted: services that can be called like functions, and a predicate by which a service says when it can be used.
 
+mod table;
+
 use std::any::Any;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::rc::Rc;
 
+pub(super) use self::table::{Provision, Requirement, ServiceSlot};
 use super::context::Context;
 use super::effect::{Cleanup, Undo};
 use super::error::{BoxError, Error};
 use super::fiber::{Fiber, Phase};
 use super::kernel::Kernel;
-use super::refresh::Provision;
 
 /// A type that is offered under a name. A replaceable capability is a trait object: `impl Service for dyn Shell`.
 pub trait Service: 'static {
@@ -105,10 +107,6 @@ impl<S: Service + ?Sized> Need for Optional<S> {
     }
 }
 
-/// Names that a service cannot have: in a script they would hide a part of the context.
-const RESERVED: &str = "answer effect emit get intercept on parallel path plugin provide serial service spawn stopping \
-                        waterfall";
-
 impl Context {
     // Omitted: `ctx.set`, accessors and mixins, by which Cordis puts other things on a context.
 
@@ -129,7 +127,10 @@ impl Context {
 
     fn provide_any(&self, name: &str, value: Rc<dyn Any>) -> Result<Undo, Error> {
         let owner = self.running()?;
-        if RESERVED.split(' ').any(|reserved| reserved == name) {
+        // In a script these would hide a part of the context.
+        if let "answer" | "effect" | "emit" | "get" | "intercept" | "on" | "parallel" | "path"
+        | "plugin" | "provide" | "serial" | "service" | "spawn" | "stopping" | "waterfall" = name
+        {
             return Err(Error::ReservedName { service: name.into() });
         }
         let slot = self.kernel.slot(name);

@@ -17,6 +17,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
+use slotmap::{Key, SlotMap};
 use tokio::time::Instant;
 
 pub(super) use self::wakers::Wakers;
@@ -43,16 +44,20 @@ pub(super) enum Target {
     Users(u64),
 }
 
-/// All waits that are going on, by target and then by age.
+slotmap::new_key_type! { struct WaitId; }
+
 #[derive(Default)]
 pub(super) struct Waits {
-    going: RefCell<BTreeMap<(Target, u64), Wait>>,
+    /// All waits that are going on.
+    going: RefCell<SlotMap<WaitId, Wait>>,
+    /// Those of plugin code, by target: the edges of the graph that are not always there.
+    runs: RefCell<BTreeMap<(Target, u64), Run>>,
     watched: Cell<bool>,
 }
 
 struct Wait {
-    run: Option<Run>,
     fiber: FiberId,
+    target: Target,
     since: Instant,
     reported: bool,
 }
@@ -99,24 +104,30 @@ pub(super) async fn give_way(
 /// A wait on the list, for as long as it goes on.
 struct Entered {
     kernel: Rc<Kernel>,
-    key: (Target, u64),
+    id: WaitId,
+    /// Its place among the runs.
+    place: (Target, u64),
 }
 
 impl Entered {
     fn new(kernel: &Rc<Kernel>, run: Option<Run>, fiber: FiberId, target: Target) -> Self {
-        let (kernel, key) = (kernel.clone(), (target, kernel.number()));
-        let wait = Wait { run, fiber, since: Instant::now(), reported: false };
-        kernel.waits.going.borrow_mut().insert(key, wait);
+        let wait = Wait { fiber, target, since: Instant::now(), reported: false };
+        let id = kernel.waits.going.borrow_mut().insert(wait);
+        let place = (target, id.data().as_ffi());
+        if let Some(run) = run {
+            kernel.waits.runs.borrow_mut().insert(place, run);
+        }
         if !kernel.waits.watched.replace(true) {
             refresh::spawn(long::watch(kernel.clone()));
         }
-        Self { kernel, key }
+        Self { kernel: kernel.clone(), id, place }
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        self.kernel.waits.going.borrow_mut().remove(&self.key);
+        self.kernel.waits.going.borrow_mut().remove(self.id);
+        self.kernel.waits.runs.borrow_mut().remove(&self.place);
     }
 }
 
@@ -130,15 +141,15 @@ impl Kernel {
     /// upwards, to its fiber, to the parents, to the providers the fiber has committed to, and to all runs that wait for
     /// any of these.
     fn is_waiting_for(&self, target: Target, run: Run) -> bool {
-        let going = self.waits.going.borrow();
-        let waiting = |node| going.range((node, 0)..=(node, u64::MAX)).map(|(_, wait)| wait.run);
+        let runs = self.waits.runs.borrow();
+        let waiting = |node| runs.range((node, 0)..=(node, u64::MAX)).map(|(_, run)| *run);
         let (mut seen, mut todo) = (HashSet::new(), vec![Target::Run(run)]);
         while let Some(node) = todo.pop() {
             if node == target {
                 return true;
             }
             if seen.insert(node) {
-                todo.extend(waiting(node).flatten().map(Target::Run));
+                todo.extend(waiting(node).map(Target::Run));
                 self.add_above(node, &mut todo);
             }
         }

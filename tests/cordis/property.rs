@@ -1,5 +1,6 @@
 //! Random sequences, compared with simple models.
 
+mod emit;
 mod journal;
 mod lifecycle;
 mod solver;

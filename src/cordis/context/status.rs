@@ -47,6 +47,10 @@ impl Context {
 
     /// Names of all services that are provided now, sorted.
     pub fn service_names(&self) -> Vec<String> {
-        self.kernel.service_names()
+        let services = self.kernel.services.borrow();
+        let provided = services.values().filter(|slot| slot.current().is_some());
+        let mut names: Vec<_> = provided.map(|slot| slot.name.to_string()).collect();
+        names.sort();
+        names
     }
 }

@@ -33,11 +33,11 @@ impl Kernel {
     fn take_long_waits(&self) -> Vec<(FiberId, Target, u64)> {
         let is_long = |wait: &Wait| !wait.reported && wait.since.elapsed() >= LONG;
         let mut going = self.waits.going.borrow_mut();
-        let mut long: Vec<_> = going.iter_mut().filter(|(_, wait)| is_long(wait)).collect();
-        long.sort_by_key(|((_, age), _)| *age);
-        let taken = long.into_iter().map(|((target, _), wait)| {
+        let mut long: Vec<_> = going.values_mut().filter(|wait| is_long(wait)).collect();
+        long.sort_by_key(|wait| wait.since);
+        let taken = long.into_iter().map(|wait| {
             wait.reported = true;
-            (wait.fiber, *target, wait.since.elapsed().as_secs())
+            (wait.fiber, wait.target, wait.since.elapsed().as_secs())
         });
         taken.collect()
     }

@@ -16,7 +16,9 @@ pub(in crate::cordis) struct Wakers {
 impl Wakers {
     /// Wakes all of them.
     pub(in crate::cordis) fn wake(&self) {
-        self.waiting.take().into_values().for_each(Waker::wake);
+        if self.waiting.borrow().len() > 0 {
+            self.waiting.take().into_values().for_each(Waker::wake);
+        }
     }
 
     /// Waits until `reached` holds; it is asked again at each wake.

@@ -3,10 +3,13 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::time::Duration;
 
-use nano_cordis::cordis::{Emit, Undo};
+use serde_json::Value;
 
-use crate::support::{Ping, Test, alone, define, hear, kernel};
+use nano_cordis::cordis::{Context, Emit, Undo};
+
+use crate::support::{Ping, Test, alone, define, hear, kernel, pass};
 
 /// Far below what a single word for each of the rounds would take.
 const MAY_GROW: u64 = 1 << 20;
@@ -85,6 +88,38 @@ async fn come_and_go(test: &Test, times: usize) {
         mount.ready().await.unwrap();
         mount.dispose().await;
     }
+}
+
+#[test]
+fn ten_thousand_kernels_shut_down_leave_no_memory() {
+    alone("stress::growth::ten_thousand_kernels_shut_down_leave_no_memory", kernels);
+}
+
+fn kernels() {
+    kernel(async |_| {
+        set_up_and_shut_down(1_000).await;
+        let before = resident();
+        for _ in 0..10 {
+            set_up_and_shut_down(1_000).await;
+        }
+        let after = resident();
+
+        assert!(after < before + MAY_GROW, "{before} bytes have become {after}");
+    });
+}
+
+async fn set_up_and_shut_down(times: usize) {
+    let def = define("p", [], async |ctx| {
+        ctx.on(|_: &Context, _: &Ping| ())?;
+        Ok(())
+    });
+    for _ in 0..times {
+        let root = Context::root_with(|_| {});
+        root.plugin(&def, Value::Null).unwrap().ready().await.unwrap();
+        root.shutdown(Duration::from_secs(1)).await;
+    }
+    // Who watches for long waits ends a little later.
+    pass(6_000).await;
 }
 
 /// Rounds enough to be warm, then as many as are asked for: the second part must not take more memory.
