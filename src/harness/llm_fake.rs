@@ -111,7 +111,7 @@ impl Llm for Fake {
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
             }
-            line?.reply(&request)
+            line?.reply()
         };
         Box::pin(async move {
             cancel.run_until_cancelled(answer).await.unwrap_or(Err(LlmError::Cancelled))
@@ -141,7 +141,7 @@ impl Fake {
 }
 
 impl Line {
-    fn reply(self, request: &Request) -> Result<Reply, LlmError> {
+    fn reply(self) -> Result<Reply, LlmError> {
         if let Some(message) = self.error {
             return Err(LlmError::Scripted(message));
         }
@@ -151,11 +151,9 @@ impl Line {
             other => other.to_string(),
         };
         let single = self.tool.map(|tool| ToolCallRequest::new("", tool, arguments));
-        let mut tool_calls: Vec<_> = single.into_iter().chain(self.tool_calls).collect();
-        request.settle_ids(&mut tool_calls);
         let message = AssistantMessage {
             content: self.content,
-            tool_calls,
+            tool_calls: single.into_iter().chain(self.tool_calls).collect(),
             reasoning_content: self.reasoning_content,
             other: Map::new(),
         };

@@ -124,11 +124,7 @@ impl Adapter {
         let body = wire::body(request, &self.config);
         let response = self.http.send(body, key.as_ref()).await?;
         let answer = self.http.read(response, key.as_ref()).await?;
-        if answer.status.is_success() {
-            wire::reply(&answer, request)
-        } else {
-            Err(answer.refusal())
-        }
+        if answer.status.is_success() { wire::reply(&answer) } else { Err(answer.refusal()) }
     }
 }
 

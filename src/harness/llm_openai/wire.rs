@@ -75,7 +75,7 @@ fn assistant_copy(mut message: AssistantMessage, config: &Config) -> AssistantMe
 }
 
 /// The reply in an answer.
-pub(super) fn reply(answer: &Answer, request: &Request) -> Result<Reply, LlmError> {
+pub(super) fn reply(answer: &Answer) -> Result<Reply, LlmError> {
     let mut body = document(answer)?;
     if let Some(place) = [&body, &body["choices"][0]].into_iter().find(|it| !it["error"].is_null())
     {
@@ -88,10 +88,9 @@ pub(super) fn reply(answer: &Answer, request: &Request) -> Result<Reply, LlmErro
     else {
         return Err(answer.bad("no message in the reply"));
     };
-    let mut message = read(message)
+    let message = read(message)
         .map_err(|err| answer.bad(&format!("the message in the reply is damaged ({err})")))?;
     is_whole(answer, &message, finish_reason.as_deref().unwrap_or_default())?;
-    request.settle_ids(&mut message.tool_calls);
     Ok(Reply { message, finish_reason, usage })
 }
 
@@ -205,16 +204,13 @@ impl TryFrom<Map<String, Value>> for Extra {
 mod tests {
     use proptest::prelude::*;
     use reqwest::StatusCode;
-    use serde_json::json;
 
     use super::*;
-    use crate::harness::session::message::Header;
 
     fn read_reply(text: String) -> Result<Reply, LlmError> {
         let (address, status) = (String::new(), StatusCode::OK);
         let answer = Answer { address, status, location: None, text };
-        let header = Header { model: "m".into(), system: None, tools: Vec::new() };
-        reply(&answer, &Request { header, messages: Vec::new() })
+        reply(&answer)
     }
 
     /// Anything, but with the names that matter, so that most of it gets far.
@@ -245,16 +241,6 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic(text in r#"( |\n|data:|[{}\[\]",:]|choices|1e999|\\ud800|.){0,20}"#) {
             drop(read_reply(text));
-        }
-
-        #[test]
-        fn every_call_of_a_reply_has_an_id_of_its_own(calls in prop::collection::vec(anything(), 0..5)) {
-            let message = json!({ "content": "text", "tool_calls": calls });
-            if let Ok(reply) = read_reply(json!({ "choices": [{ "message": message }] }).to_string()) {
-                let ids: std::collections::HashSet<_> =
-                    reply.message.tool_calls.iter().map(|it| &it.id).collect();
-                prop_assert!(ids.len() == calls.len() && !ids.contains(&String::new()));
-            }
         }
     }
 }
