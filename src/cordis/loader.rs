@@ -33,7 +33,7 @@ use std::{
 use tokio::sync::watch;
 
 pub use self::{
-    change::{Applied, BeforeApply, Change, EntryChange, Notice},
+    change::{Applied, BeforeApply, Change, EntryChange, Notice, Warning},
     diagnose::{EntryStatus, Standing},
     entries::Entry,
     error::{Cause, Fault, LoadError},

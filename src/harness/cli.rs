@@ -8,6 +8,7 @@
 
 mod answer;
 pub mod arguments;
+mod asking;
 pub mod console;
 mod input;
 mod listing;
@@ -125,7 +126,7 @@ impl Cli {
         // Registered after the session, so undone before it: the log is still open when a turn is closed in it.
         let leaving = self.clone();
         ctx.effect(move || async move || leaving.leave().await)?;
-        let prompt = if is_first { self.console.prompt().await } else { None };
+        let prompt = if is_first { self.console.prompt().await? } else { None };
         match prompt {
             Some(text) => self.one_shot(&session, &text).await,
             None => self.converse(&session).await,
@@ -149,6 +150,7 @@ impl Cli {
                 Entered::Line(text) => self.console.turn_ended(self.turn(session, &text).await),
                 Entered::Interrupt => self.stop(Signal::Interrupt),
                 Entered::End => return self.console.finish(self.console.conversation_status()),
+                Entered::Broken(why) => return self.console.fail(MISUSED, &why),
             }
         }
         if self.console.is_stopping() {
@@ -261,7 +263,10 @@ impl Cli {
         let turn = self.turn.borrow().clone();
         match (turn, signal) {
             (Some(turn), _) if !turn.is_cancelled() => turn.cancel(),
-            (Some(_), Signal::Interrupt) => self.console.finish(INTERRUPTED),
+            (Some(_), Signal::Interrupt) => {
+                self.console.hurry();
+                self.console.finish(INTERRUPTED);
+            }
             (Some(_), Signal::Stop) => {}
             (None, Signal::Stop) => self.console.finish(COMPLETED),
             (None, Signal::Interrupt) => self.hint_or_end(),

@@ -133,9 +133,10 @@ impl Fake {
             Repeat::Error => place.next,
         };
         place.next = number + 1;
-        script.get(number).cloned().ok_or_else(|| {
-            LlmError::Scripted(format!("the script ends after {} replies", script.len()))
-        })
+        script
+            .get(number)
+            .cloned()
+            .ok_or_else(|| LlmError::Scripted(format!("the script has no reply {}", number + 1)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Shell, local: runs commands with the bash of this machine.
 //!
-//! Needs `env`. Provides `shell`. Raises `shell/env`.
+//! Needs `env`. Provides `shell`. Raises `shell/env`. Listens to `cordis/hurry`.
 //! Full-size counterpart: the local bash package.
 //! Watch for: a command has ended when its bash has, not when its output has. One task lives as long as the last process
 //! of a command does, and hands out the result on the way; whatever is left when the plugin unloads is stopped then.
@@ -28,7 +28,7 @@ use self::{
     child::{Child, Families, SOMETIMES, SOON, start, stop_all},
 };
 use crate::{
-    cordis::{BoxError, Context, LocalBoxFuture, Svc},
+    cordis::{BoxError, Context, Hurry, LocalBoxFuture, Svc},
     harness::{
         env::Env,
         shell::{Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env},
@@ -69,9 +69,11 @@ impl Default for Config {
 /// Provides `shell`.
 pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
     let shell = LocalShell::new(&ctx, config, env.shared())?;
-    // The first effect is the last to be undone: by then every task that waits for a command is gone.
-    let left = shell.clone();
-    ctx.effect(|| async move || left.stop().await)?;
+    // The first effects are the last to be undone: by then every task that waits for a command is gone.
+    let (left, hurry) = (shell.clone(), CancellationToken::new());
+    let hurried = hurry.clone();
+    ctx.on(move |_, _: &Hurry| hurry.cancel())?;
+    ctx.effect(|| async move || left.stop(hurried).await)?;
     ctx.provide::<dyn Shell>(Rc::new(shell))?;
     Ok(())
 }
@@ -166,9 +168,12 @@ impl LocalShell {
         (child.end(self.grace()).await, true)
     }
 
-    async fn stop(self) {
+    async fn stop(self, hurry: CancellationToken) {
         let left: Vec<_> = self.families.take().into_iter().collect();
-        stop_all(&left, self.grace().min(LAST_GRACE)).await;
+        let with_grace = stop_all(&left, self.grace().min(LAST_GRACE));
+        if hurry.run_until_cancelled(with_grace).await.is_none() {
+            stop_all(&left, Duration::ZERO).await;
+        }
         fs::remove_dir_all(&self.scratch).ok();
     }
 }

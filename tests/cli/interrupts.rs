@@ -138,6 +138,60 @@ fn without_an_editor_ctrl_c_at_the_prompt_does_the_same() {
 }
 
 #[test]
+fn an_interrupt_in_the_same_instant_as_the_end_of_input_is_not_lost() {
+    for _ in 0..20 {
+        let folder = Folder::new();
+        let mut running = Running::start(folder.command(&["Say hello"]));
+
+        running.wait_for_output("[y/N] ");
+        running.signal(Signal::SIGINT);
+        running.end_of_input();
+        let ended = running.ended();
+
+        assert_eq!((ended.code(), reason(&folder.log())), (130, "aborted"), "{ended:?}");
+    }
+}
+
+#[test]
+fn whenever_a_signal_comes_no_question_is_shown_after_its_result() {
+    for _ in 0..20 {
+        let folder = Folder::new();
+        let running = Running::start(folder.command(&["Say hello"]));
+
+        until("the call", || {
+            let text = folder.sessions().first().map(|it| std::fs::read_to_string(it).unwrap());
+            text.is_some_and(|it| it.contains("tool/call"))
+        });
+        running.signal(Signal::SIGINT);
+        let ended = running.ended_with_input_open();
+
+        let at = |text: &str| ended.out.find(text);
+        assert!(at("Allow bash").is_none_or(|it| Some(it) < at("[result]")), "{}", ended.out);
+        assert!(ended.out.ends_with("\n[result] Error: aborted: the turn was stopped\n"));
+        assert_eq!((ended.code(), reason(&folder.log())), (130, "aborted"));
+    }
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_a_command_that_ignores_the_first() {
+    let stubborn = script(
+        "{tool: bash, args: {command: \"trap '' TERM; echo $$ > started; while true; do sleep 0.1; done\"}}",
+    );
+    let folder = Folder::with(&list(&[("llm", &stubborn), ("approval", "")]));
+    let mut terminal = Terminal::start(folder.command(&["go"]));
+
+    let command = command_of(&folder);
+    terminal.type_keys(CTRL_C);
+    terminal.wait_for("[nano-cordis] session ");
+    let begun = Instant::now();
+    terminal.type_keys(CTRL_C);
+    let (_, status) = terminal.ended();
+
+    assert!(begun.elapsed() < Duration::from_secs(2), "the grace is 3 s");
+    assert_eq!((status, reason(&folder.log()), is_alive(command)), (130, "aborted", false));
+}
+
+#[test]
 fn term_in_a_turn_stops_in_order() {
     let folder = Folder::with(&sleeper());
     let running = Running::start(folder.command(&["go"]));

@@ -300,6 +300,10 @@ impl Running {
         self.child.stdin.take();
     }
 
+    pub(crate) fn wait_for_output(&self, text: &str) {
+        self.out.wait_for(text, 0);
+    }
+
     pub(crate) fn wait_for_error(&self, text: &str) {
         self.err.wait_for(text, 0);
     }

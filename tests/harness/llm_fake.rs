@@ -139,10 +139,7 @@ fn h_098_the_end_of_the_script_is_an_error_if_so_configured() {
 
         let turns = [talk.turn("1").await, talk.turn("2").await, talk.turn("3").await];
 
-        assert_eq!(
-            turns,
-            [["a"], ["the script ends after 1 replies"], ["the script ends after 1 replies"]]
-        );
+        assert_eq!(turns, [["a"], ["the script has no reply 2"], ["the script has no reply 3"]]);
     });
 }
 

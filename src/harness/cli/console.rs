@@ -13,8 +13,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::arguments::{Arguments, Prompt};
+pub use super::asking::Answered;
+pub use super::input::Entered;
 use super::input::Input;
-pub use super::input::{Answered, Entered};
 use super::screen::Screen;
 use super::status::{COMPLETED, FAILED, HANGUP, LIMIT_REACHED, MISUSED, STDOUT_CLOSED};
 use crate::cordis::{Emit, Error, Report, Service, Svc, Undo};
@@ -36,6 +37,7 @@ pub struct Console {
     /// The session that the newest of them works on.
     session: RefCell<Option<String>>,
     failed: Cell<u8>,
+    is_hurried: Cell<bool>,
     stop: watch::Sender<Option<u8>>,
     end: watch::Sender<Option<u8>>,
 }
@@ -84,6 +86,7 @@ impl Console {
             leaders: watch::Sender::new(0),
             session: RefCell::default(),
             failed: Cell::new(COMPLETED),
+            is_hurried: Cell::new(false),
             stop: watch::Sender::new(None),
             end: watch::Sender::new(None),
         }
@@ -137,6 +140,16 @@ impl Console {
             self.error(text);
         }
         self.finish(status);
+    }
+
+    /// Somebody wants the end at once: nothing is given time any more.
+    pub fn hurry(&self) {
+        self.is_hurried.set(true);
+    }
+
+    /// Whether somebody does.
+    pub fn is_hurried(&self) -> bool {
+        self.is_hurried.get()
     }
 
     /// Resolves when the program has ended for all who use the console.
@@ -251,11 +264,12 @@ impl Console {
         self.input.put_back(line);
     }
 
-    /// The prompt of a one-shot.
-    pub async fn prompt(&self) -> Option<String> {
-        match self.arguments.prompt()? {
-            Prompt::Text(text) => Some(text),
-            Prompt::Stdin => Some(self.input.everything().await),
+    /// The prompt of a one-shot; an error says why it cannot be read.
+    pub async fn prompt(&self) -> Result<Option<String>, String> {
+        match self.arguments.prompt() {
+            None => Ok(None),
+            Some(Prompt::Text(text)) => Ok(Some(text)),
+            Some(Prompt::Stdin) => self.input.everything().await.map(Some),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::text::line;
+use super::text::{counted, line};
 use crate::harness::persistence::Repaired;
 use crate::harness::persistence::saved::{Saved, SavedState};
 
@@ -18,7 +18,8 @@ pub(super) fn table(sessions: &[Saved]) -> String {
     let mut table = String::new();
     for Saved { id, changed, turns, state, words } in sessions {
         let (time, state, words) = (local(*changed), name_of(*state), line(words));
-        writeln!(table, "{id:width$}  {time}  {turns:>3} turns  {state:7}  {words}")
+        let turns = counted(*turns, "turn");
+        writeln!(table, "{id:width$}  {time}  {turns:<9}  {state:7}  {words}")
             .expect("a string takes all that is written");
     }
     table

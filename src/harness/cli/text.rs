@@ -53,6 +53,12 @@ pub(super) fn arguments(raw: &str) -> String {
     }
 }
 
+/// A number of things, in words that fit it.
+pub(super) fn counted(number: u32, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
 /// Compact JSON in which hostile characters are escaped, as JSON allows for each of them.
 pub(super) fn json(value: &Value) -> String {
     let text = value.to_string();

@@ -87,7 +87,7 @@ impl LogFile {
         self.file.set_len(self.length).map_err(PersistenceError::io("cut", &self.path))?;
         let (count, place, aside) = (torn.len(), self.path.display(), aside.display());
         Ok(Some(format!(
-            "{place} ended with a write that was cut short; its {count} bytes are now in {aside}"
+            "{place} ended with a write that was cut short; its bytes ({count}) are now in {aside}"
         )))
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::{Persistence, error::PersistenceError, file::LogFile};
 use crate::{
-    cordis::{BoxError, Notice},
+    cordis::{BoxError, Notice, Warning},
     harness::session::{
         Session, Store,
         event::{Event, EventBody},
@@ -40,7 +40,7 @@ impl Store for Persistence {
     fn close(&self, session: &Session) {
         let kept = self.files.borrow_mut().remove(session.id());
         if kept.is_some() && session.sealed().is_none() {
-            self.ctx.emit(&Notice(format!("session {} is no longer saved", session.id())));
+            self.ctx.emit(&Warning(format!("session {} is no longer saved", session.id())));
         }
     }
 }
