@@ -21,6 +21,7 @@ mod plan;
 mod queue;
 mod schema;
 mod sources;
+mod tree;
 mod words;
 
 use std::{
@@ -255,7 +256,7 @@ impl Loader {
     fn plan(&self, request: &Request) -> Result<Plan, LoadError> {
         let current = self.text.borrow().clone();
         let text = if request.file { self.read()? } else { current.clone() };
-        let fresh = text != current;
+        let fresh = self.is_starting() || text != current;
         let entries = if fresh {
             entries::read(&text).map_err(|cause| self.error(cause))?
         } else {

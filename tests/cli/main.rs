@@ -7,6 +7,7 @@ mod terminal;
 mod arguments;
 mod conversation;
 mod interrupts;
+mod list_file;
 mod one_shot;
 mod readme;
 mod reload;

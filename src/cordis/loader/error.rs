@@ -4,7 +4,7 @@ use std::{fmt, io, sync::Arc};
 
 use thiserror::Error;
 
-use super::{entries::join, places::Places};
+use super::{places::Places, tree::join};
 
 /// Why a list was refused as a whole. Nothing was changed.
 #[derive(Debug, Clone, Error)]
