@@ -138,9 +138,14 @@ impl Persistence {
         Ok(ids.map(|(id, changed)| saved::look(&self.folder.log(&id), id, changed)).collect())
     }
 
-    /// Closes a turn that a dead process left open, by appending what it owed.
+    /// Closes a turn that a dead process left open, by appending what it owed. Nothing else can be mended that way.
     pub fn repair(&self, id: &str) -> Result<Repaired, PersistenceError> {
-        let (id, mut file, log) = self.open_log(id)?;
+        let (id, mut file, log) = self.open_log(id).map_err(|err| match err {
+            PersistenceError::Damaged { .. } => {
+                PersistenceError::BeyondRepair { source: err.into() }
+            }
+            err => err,
+        })?;
         let notes = file.go_on(&log)?.into_iter().collect();
         let last = log.events.last();
         let (seq, time) = last.map_or((0, 0), |it| (it.seq + 1, it.time.max(self.sessions.now())));

@@ -7,6 +7,7 @@
 
 mod capture;
 mod child;
+mod mask;
 
 use std::{
     fs,
@@ -62,7 +63,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { timeout_ms: 120_000, max_timeout_ms: 600_000, grace_ms: 3_000, pass_env: Vec::new() }
+        Self { timeout_ms: 120_000, max_timeout_ms: 600_000, grace_ms: 1_500, pass_env: Vec::new() }
     }
 }
 
@@ -120,7 +121,7 @@ impl LocalShell {
             Err(err) => return drop(answer.send(Err(err))),
         };
         self.families.borrow_mut().insert(child.family);
-        let prints = Prints::new(&spec.spill_dir);
+        let prints = Prints::new(&spec.spill_dir, &self.env.secrets());
         join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
     }
 

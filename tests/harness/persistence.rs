@@ -3,6 +3,7 @@
 mod disk;
 mod judge;
 mod list;
+mod pairs;
 
 use std::{
     fs,

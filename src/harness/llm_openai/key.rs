@@ -6,7 +6,7 @@ use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
 use crate::{
-    cordis::{BoxError, Context},
+    cordis::{BoxError, Context, Svc},
     harness::{
         env::Env,
         llm::LlmError,
@@ -75,12 +75,19 @@ impl Key {
 
     /// The text without the key, for a server or a command that repeats it.
     pub(super) fn mask(&self, text: &str) -> String {
+        self.spellings().iter().fold(text.to_owned(), |text, it| text.replace(it, "***"))
+    }
+
+    /// What nobody must see.
+    fn spellings(&self) -> Vec<String> {
         // The made-up key of a local server is no secret, and may be a word.
         if self.0.len() < SHORTEST_SECRET {
-            return text.to_owned();
+            return Vec::new();
         }
         // JSON may have it with its slashes escaped.
-        text.replace(&self.0, "***").replace(&self.0.replace('/', "\\/"), "***")
+        let mut spellings = vec![self.0.clone(), self.0.replace('/', "\\/")];
+        spellings.dedup();
+        spellings
     }
 }
 
@@ -88,9 +95,12 @@ impl Key {
 pub(super) fn keep_secret(
     ctx: &Context,
     variable: VariableName,
-    env: &Env,
+    env: &Svc<Env>,
 ) -> Result<(), BoxError> {
     let key = Key::read(&variable, env).ok();
+    for spelling in key.iter().flat_map(Key::spellings) {
+        env.hide(&spelling)?;
+    }
     ctx.intercept::<ShellEnv>(async move |_, _, next| {
         let mut vars = next.run().await?;
         vars.remove(variable.as_ref());

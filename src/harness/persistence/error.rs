@@ -29,6 +29,9 @@ pub enum PersistenceError {
     /// A line that is no event, or not the next one.
     #[error("{}, line {line}: {problem}; the file was left as it is", path.display())]
     Damaged { path: PathBuf, line: usize, problem: String },
+    /// A line that a repair cannot mend either.
+    #[error("{source}: a repair only adds lines at the end")]
+    BeyondRepair { source: Box<PersistenceError> },
     /// A symbolic link, a pipe, a folder.
     #[error("{} is not a regular file; nothing was read from it", path.display())]
     NotAFile { path: PathBuf },

@@ -11,6 +11,7 @@ use std::{
     io::{self, ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    rc::Rc,
 };
 
 use tokio::{
@@ -20,6 +21,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::mask::Mask;
 use crate::harness::shell::Output;
 
 const HEAD: usize = 20_000;
@@ -35,8 +37,9 @@ pub(super) struct Prints {
 }
 
 impl Prints {
-    pub(super) fn new(spill_dir: &Path) -> Self {
-        let stream = || RefCell::new(Capture::new(spill_dir));
+    /// For a command whose output may hold these secrets.
+    pub(super) fn new(spill_dir: &Path, secrets: &[Rc<str>]) -> Self {
+        let stream = || RefCell::new(Capture::new(spill_dir, Mask::new(secrets)));
         Self { stdout: stream(), stderr: stream(), ended: CancellationToken::new() }
     }
 
@@ -64,6 +67,7 @@ struct Capture {
     tail: VecDeque<u8>,
     total: usize,
     spill: Spill,
+    mask: Mask,
     is_open: bool,
 }
 
@@ -77,20 +81,26 @@ enum Spill {
 async fn pump(mut pipe: impl AsyncRead + Unpin, capture: &RefCell<Capture>) {
     let mut chunk = vec![0; CHUNK];
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
-        capture.borrow_mut().push(&chunk[..count]);
+        capture.borrow_mut().read(&chunk[..count]);
     }
 }
 
 impl Capture {
-    fn new(spill_dir: &Path) -> Self {
+    fn new(spill_dir: &Path, mask: Mask) -> Self {
         let spill = Spill::Unused(spill_dir.to_path_buf());
-        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill, is_open: true }
+        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill, mask, is_open: true }
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    fn read(&mut self, bytes: &[u8]) {
         if !self.is_open {
             return;
         }
+        let mut mask = std::mem::take(&mut self.mask);
+        mask.pass(bytes, |it| self.push(it));
+        self.mask = mask;
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len();
         if self.total > HEAD + TAIL {
             self.spill(bytes);
@@ -103,6 +113,8 @@ impl Capture {
 
     fn close(&mut self) -> Output {
         self.is_open = false;
+        let held = self.mask.rest();
+        self.push(&held);
         let tail = self.tail.make_contiguous();
         if self.total <= HEAD + TAIL {
             self.head.extend_from_slice(tail);
