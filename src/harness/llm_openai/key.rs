@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
+use super::mask::Mask;
 use crate::{
     cordis::{BoxError, Context, Svc},
     harness::{
@@ -14,9 +15,6 @@ use crate::{
         tools::{PostExecute, ToolResult},
     },
 };
-
-/// What is shorter is not masked, in characters.
-const SHORTEST_SECRET: usize = 8;
 
 /// Name of an environment variable. Whoever writes the key itself here learns it without seeing it repeated.
 #[derive(Debug, Clone, Deserialize)]
@@ -73,21 +71,9 @@ impl Key {
         header
     }
 
-    /// The text without the key, for a server or a command that repeats it.
-    pub(super) fn mask(&self, text: &str) -> String {
-        self.spellings().iter().fold(text.to_owned(), |text, it| text.replace(it, "***"))
-    }
-
-    /// What nobody must see.
-    fn spellings(&self) -> Vec<String> {
-        // The made-up key of a local server is no secret, and may be a word.
-        if self.0.len() < SHORTEST_SECRET {
-            return Vec::new();
-        }
-        // JSON may have it with its slashes escaped.
-        let mut spellings = vec![self.0.clone(), self.0.replace('/', "\\/")];
-        spellings.dedup();
-        spellings
+    /// What hides this key.
+    pub(super) fn mask(&self) -> Mask {
+        Mask::new(&self.0)
     }
 }
 
@@ -97,9 +83,9 @@ pub(super) fn keep_secret(
     variable: VariableName,
     env: &Svc<Env>,
 ) -> Result<(), BoxError> {
-    let key = Key::read(&variable, env).ok();
-    for spelling in key.iter().flat_map(Key::spellings) {
-        env.hide(&spelling)?;
+    let mask = Key::read(&variable, env).map(|it| it.mask()).unwrap_or_default();
+    for form in mask.forms() {
+        env.hide(form)?;
     }
     ctx.intercept::<ShellEnv>(async move |_, _, next| {
         let mut vars = next.run().await?;
@@ -109,8 +95,7 @@ pub(super) fn keep_secret(
     // The outermost listener has the last word on a result.
     ctx.intercept_at::<PostExecute>(i32::MIN, async move |_, _, next| {
         let result = next.run().await?;
-        let content = key.as_ref().map(|key| key.mask(&result.content));
-        Ok(ToolResult { content: content.unwrap_or(result.content), ..result })
+        Ok(ToolResult { content: mask.text(&result.content).into_owned(), ..result })
     })?;
     Ok(())
 }
