@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString};
 
-use crate::cordis::Service;
+use crate::cordis::{Emit, Service};
 
 /// Environment variables: of this process, or made up.
 #[derive(Clone, Default)]
@@ -14,6 +14,14 @@ pub struct Env(BTreeMap<OsString, OsString>);
 
 impl Service for Env {
     const NAME: &str = "env";
+}
+
+/// `env/check`: `--check` asks what is missing that is needed later, such as a key. Whoever knows raises a
+/// [`Warning`](crate::cordis::Warning).
+pub struct Checking;
+
+impl Emit for Checking {
+    const NAME: &'static str = "env/check";
 }
 
 impl Env {

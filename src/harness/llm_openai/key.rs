@@ -6,9 +6,9 @@ use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
 use crate::{
-    cordis::{BoxError, Context},
+    cordis::{BoxError, Context, Warning},
     harness::{
-        env::Env,
+        env::{Checking, Env},
         llm::LlmError,
         shell::ShellEnv,
         tools::{PostExecute, ToolResult},
@@ -90,7 +90,12 @@ pub(super) fn keep_secret(
     variable: VariableName,
     env: &Env,
 ) -> Result<(), BoxError> {
-    let key = Key::read(&variable, env).ok();
+    let key = Key::read(&variable, env);
+    if let Err(problem) = &key {
+        let problem = problem.to_string();
+        ctx.on(move |ctx, _: &Checking| ctx.emit(&Warning(problem.clone())))?;
+    }
+    let key = key.ok();
     ctx.intercept::<ShellEnv>(async move |_, _, next| {
         let mut vars = next.run().await?;
         vars.remove(variable.as_ref());
