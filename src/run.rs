@@ -5,10 +5,12 @@
 //! Watch for: it knows the loader and the console, and nothing of agents. Whether there is a conversation is decided by
 //! the list of plugins.
 
+mod check;
 mod list;
 mod reports;
 mod signals;
 mod start;
+mod trace;
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -20,15 +22,13 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use self::reports::Reports;
 use self::signals::Signals;
 use crate::cordis::{Builtins, Context, Hurry, LoaderOptions, Notice, Warning};
 use crate::harness::cli::arguments::{Arguments, Refused};
 use crate::harness::cli::console::{Console, Signal};
+use crate::harness::cli::results::misused;
 use crate::harness::cli::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
 use crate::harness::env::Env;
 
@@ -44,12 +44,13 @@ pub fn run(builtins: Builtins) -> ExitCode {
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(Refused::Asked(text)) => return printed(io::stdout(), &text, COMPLETED),
-        Err(Refused::Usage(text)) => {
+        Err(Refused::Usage(text, format)) => {
+            printed(io::stdout(), &misused(format, &text, MISUSED), MISUSED);
             return printed(io::stderr(), &format!("nano-cordis: {text}\n"), MISUSED);
         }
     };
     hide_memory();
-    trace(arguments.verbose);
+    trace::show(arguments.verbose);
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(err) => {
@@ -77,18 +78,6 @@ fn hide_memory() {
     }
 }
 
-fn trace(verbose: u8) {
-    let level = match verbose {
-        0 => return,
-        1 => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
-    };
-    let only_ours = Targets::new().with_target(env!("CARGO_CRATE_NAME"), level);
-    let lines =
-        tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).without_time();
-    tracing_subscriber::registry().with(only_ours).with(lines).init();
-}
-
 struct Program {
     root: Context,
     console: Rc<Console>,
@@ -106,6 +95,7 @@ impl Program {
         let status = program.serve(&mut signals, options).await;
         program.console.close();
         program.shut_down(&mut signals).await;
+        program.console.settle(status);
         status
     }
 

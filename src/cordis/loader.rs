@@ -15,6 +15,7 @@ mod diagnose;
 mod entries;
 mod error;
 pub(crate) mod files;
+mod overrides;
 mod placeholders;
 mod places;
 mod plan;

@@ -6,7 +6,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, ffi::OsString, rc::Rc};
 
-use crate::cordis::{Error, Service, Svc, Undo};
+use crate::cordis::{Emit, Error, Service, Svc, Undo};
 
 /// Environment variables: of this process, or made up.
 #[derive(Clone, Default)]
@@ -17,6 +17,14 @@ pub struct Env {
 
 impl Service for Env {
     const NAME: &str = "env";
+}
+
+/// `env/check`: `--check` asks what is missing that is needed later, such as a key. Whoever knows raises a
+/// [`Warning`](crate::cordis::Warning).
+pub struct Checking;
+
+impl Emit for Checking {
+    const NAME: &'static str = "env/check";
 }
 
 impl Env {

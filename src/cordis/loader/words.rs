@@ -27,10 +27,7 @@ impl Loader {
             let is_news = plan.modules.is_empty() && (was_refused || !nothing);
             return is_news.then(|| format!("applied {file}{detail}")).into_iter().collect();
         }
-        let set: Vec<_> =
-            self.options.set.iter().map(|(id, key, _)| format!("{id}.{key}")).collect();
-        let still = format!("set for this run, whatever {file} says: {}", set.join(", "));
-        once(format!("applied {file}{detail}")).chain((!set.is_empty()).then_some(still)).collect()
+        once(format!("applied {file}{detail}")).chain(self.reminders()).collect()
     }
 
     pub(super) fn say(&self, line: String) {

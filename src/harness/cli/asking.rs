@@ -71,7 +71,7 @@ impl Input {
     /// Questions belong to the conversation, unless the person at the terminal would not see them there.
     pub(super) fn question_stream(&self) -> Stream {
         let unseen = self.is_terminal() && !self.screen.out_is_terminal;
-        if unseen || self.screen.is_quiet { Stream::Err } else { Stream::Out }
+        if unseen || self.screen.is_out_reserved { Stream::Err } else { Stream::Out }
     }
 }
 

@@ -6,39 +6,40 @@
 //! prompt of the command line is handed out once.
 
 use std::cell::{Cell, RefCell};
-use std::io::ErrorKind;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::arguments::{Arguments, Prompt};
+use super::arguments::{Arguments, OutputFormat, Prompt};
 pub use super::asking::Answered;
 pub use super::input::Entered;
 use super::input::Input;
+use super::results::Results;
 use super::screen::Screen;
-use super::status::{COMPLETED, FAILED, HANGUP, LIMIT_REACHED, MISUSED, STDOUT_CLOSED};
-use crate::cordis::{Emit, Error, Report, Service, Svc, Undo};
+use super::status::{COMPLETED, FAILED, HANGUP, LIMIT_REACHED, MISUSED};
+use crate::cordis::{Emit, Error, Service, Svc, Undo};
 
 /// Why waiting for a change in the console cannot fail.
 const OUTLIVED: &str = "the sender lives as long as the console, and whoever waits borrows it";
 
 /// Service `console`.
 pub struct Console {
-    arguments: Arguments,
+    pub(super) arguments: Arguments,
     has_begun: Cell<bool>,
     /// News is left out: the user wants none, or nobody listens any more.
-    is_quiet: Cell<bool>,
-    screen: Rc<Screen>,
-    input: Input,
+    pub(super) is_quiet: Cell<bool>,
+    pub(super) screen: Rc<Screen>,
+    pub(super) input: Input,
     is_open: watch::Sender<bool>,
     /// How many plugins lead a conversation here.
     leaders: watch::Sender<usize>,
     /// The session that the newest of them works on.
     session: RefCell<Option<String>>,
     failed: Cell<u8>,
+    pub(super) results: Results,
     is_hurried: Cell<bool>,
-    stop: watch::Sender<Option<u8>>,
+    pub(super) stop: watch::Sender<Option<u8>>,
     end: watch::Sender<Option<u8>>,
 }
 
@@ -75,9 +76,13 @@ impl Svc<Console> {
 impl Console {
     /// The console of this process. `term` is the variable of that name: without it, or with `dumb`, lines are plain.
     pub fn new(arguments: Arguments, term: Option<&str>) -> Self {
-        let screen = Rc::new(Screen::new(arguments.quiet));
+        let (format, is_conversation) = (arguments.format(), !arguments.is_one_shot());
+        let is_for_people = format == OutputFormat::Text;
+        let screen = Rc::new(Screen::new(arguments.quiet || !is_for_people));
         Console {
-            input: Input::new(screen.clone(), term),
+            // The editor would write to stdout.
+            input: Input::new(screen.clone(), term.filter(|_| is_for_people)),
+            results: Results::new(format, is_conversation),
             screen,
             is_quiet: Cell::new(arguments.quiet),
             arguments,
@@ -136,7 +141,13 @@ impl Console {
 
     /// Ends the program with a message.
     pub fn fail(&self, status: u8, text: &str) {
+        self.fail_with("usage", status, text);
+    }
+
+    /// The same, with a word for programs.
+    pub fn fail_with(&self, code: &str, status: u8, text: &str) {
         if self.end.borrow().is_none() {
+            self.results.failed(code, text);
             self.error(text);
         }
         self.finish(status);
@@ -184,57 +195,6 @@ impl Console {
     /// The status of a conversation that was left at its end: a person saw what failed, a script has to be told.
     pub fn conversation_status(&self) -> u8 {
         if self.input.is_terminal() { COMPLETED } else { self.failed.get() }
-    }
-}
-
-/// Output.
-impl Console {
-    /// Conversation on stdout, made harmless before. A reader that has gone ends the program in order.
-    pub fn say(&self, text: &str) {
-        let Err(err) = self.screen.say(text) else { return };
-        if err.kind() == ErrorKind::BrokenPipe {
-            self.is_quiet.set(true);
-            return self.request_stop(STDOUT_CLOSED);
-        }
-        if !self.is_stopping() {
-            self.error(&format!("cannot write to stdout: {err}"));
-        }
-        self.request_stop(FAILED);
-    }
-
-    /// News on stderr, with `[nano-cordis]` before it.
-    pub fn notice(&self, text: &str) {
-        if !self.is_quiet.get() {
-            self.screen.warn(text);
-        }
-    }
-
-    /// The same for what is said even with `--quiet`.
-    pub fn warn(&self, text: &str) {
-        self.screen.warn(text);
-    }
-
-    /// What ends the program or a turn.
-    pub fn error(&self, text: &str) {
-        self.screen.note("nano-cordis: ", text);
-    }
-
-    /// What the kernel reports: failures always, hints unless `--quiet`.
-    pub fn report(&self, report: &Report) {
-        match report.error {
-            Some(_) => self.warn(&report.to_string()),
-            None => self.notice(&report.to_string()),
-        }
-    }
-
-    /// Ctrl-C was pressed, and the terminal may have echoed it.
-    pub fn was_interrupted(&self) {
-        self.screen.was_interrupted();
-    }
-
-    /// Leaves the terminal as it was found.
-    pub fn close(&self) {
-        self.input.restore();
     }
 }
 

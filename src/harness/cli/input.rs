@@ -14,6 +14,7 @@ use std::rc::Rc;
 use super::asking::Asking;
 use super::screen::{Screen, Stream};
 use super::stdin::{Got, Stdin, Want, editor};
+use super::text;
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 
 /// What came at the prompt.
@@ -174,7 +175,7 @@ impl Input {
         }
         let line = self.queue.borrow_mut().pop_front()?;
         if self.is_terminal() {
-            let _closed = self.question_stream().write(&format!("{prompt}{line}\n"));
+            let _closed = self.question_stream().write(&format!("{prompt}{}\n", text::line(&line)));
         }
         Some(line)
     }

@@ -29,6 +29,18 @@ pub(super) fn verdict(outcome: &Result<TurnOutcome, RunError>) -> (u8, Option<St
     }
 }
 
+/// The kind of a failure before a turn began, for programs.
+pub(super) fn code_of(err: &RunError) -> &'static str {
+    match err {
+        RunError::Empty => "usage",
+        RunError::NotReady(_) => "not-ready",
+        RunError::Cancelled => "aborted",
+        RunError::Busy => "busy",
+        RunError::Unloaded => "unloaded",
+        RunError::Log(_) => "log",
+    }
+}
+
 fn status_of(err: &RunError) -> u8 {
     match err {
         RunError::Empty | RunError::NotReady(_) => MISUSED,

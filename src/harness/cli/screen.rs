@@ -73,8 +73,8 @@ fn end(open: &mut Option<Stream>) -> io::Result<()> {
 
 /// Both streams.
 pub(super) struct Screen {
-    /// Stdout is for the final text only, stderr for what must be seen.
-    pub(super) is_quiet: bool,
+    /// Stdout is for the final text or for programs, so questions go to stderr.
+    pub(super) is_out_reserved: bool,
     pub(super) out_is_terminal: bool,
     pub(super) err_is_terminal: bool,
     pub(super) cursor: Cursor,
@@ -83,9 +83,9 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(is_quiet: bool) -> Self {
+    pub(super) fn new(is_out_reserved: bool) -> Self {
         Screen {
-            is_quiet,
+            is_out_reserved,
             out_is_terminal: io::stdout().is_terminal(),
             err_is_terminal: io::stderr().is_terminal(),
             cursor: Cursor::default(),

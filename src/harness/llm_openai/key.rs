@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use super::mask::Mask;
 use crate::{
-    cordis::{BoxError, Context, Svc},
+    cordis::{BoxError, Context, Svc, Warning},
     harness::{
-        env::Env,
+        env::{Checking, Env},
         llm::LlmError,
         shell::ShellEnv,
         tools::{PostExecute, ToolResult},
@@ -83,7 +83,12 @@ pub(super) fn keep_secret(
     variable: VariableName,
     env: &Svc<Env>,
 ) -> Result<(), BoxError> {
-    let mask = Key::read(&variable, env).map(|it| it.mask()).unwrap_or_default();
+    let key = Key::read(&variable, env);
+    if let Err(problem) = &key {
+        let problem = problem.to_string();
+        ctx.on(move |ctx, _: &Checking| ctx.emit(&Warning(problem.clone())))?;
+    }
+    let mask = key.map(|it| it.mask()).unwrap_or_default();
     for form in mask.forms() {
         env.hide(form)?;
     }
