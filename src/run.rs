@@ -1,10 +1,11 @@
 //! One run of the program: root context, loader, signals, exit status.
 //!
-//! Provides `console` and `env` on the root context; emits `console/signal`; listens to `cordis/notice`.
+//! Provides `console`, `env` and `trust` on the root context; emits `console/signal`; listens to `cordis/notice`.
 //! Full-size counterpart: the launchers of the applications.
 //! Watch for: it knows the loader and the console, and nothing of agents. Whether there is a conversation is decided by
 //! the list of plugins.
 
+mod announce;
 mod list;
 mod reports;
 mod signals;
@@ -23,6 +24,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use self::announce::announce;
 use self::reports::Reports;
 use self::signals::Signals;
 use crate::cordis::{Builtins, Context, LoaderOptions, Notice};
@@ -30,6 +32,7 @@ use crate::harness::cli::arguments::{Arguments, Refused};
 use crate::harness::cli::console::{Console, Signal};
 use crate::harness::cli::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
 use crate::harness::env::Env;
+use crate::harness::trust::{Confirm, ConfirmChange, Trust};
 
 /// A turn that is asked to stop has so long to close its log.
 const LAST_WORDS: Duration = Duration::from_secs(4);
@@ -38,6 +41,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs the program with these plugins to choose from, and gives its exit status.
 pub fn run(builtins: Builtins) -> ExitCode {
+    hide_memory();
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(Refused::Asked(text)) => return printed(io::stdout(), &text, COMPLETED),
@@ -45,7 +49,6 @@ pub fn run(builtins: Builtins) -> ExitCode {
             return printed(io::stderr(), &format!("nano-cordis: {text}\n"), MISUSED);
         }
     };
-    hide_memory();
     trace(arguments.verbose);
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -100,6 +103,9 @@ impl Program {
         let options = list::options(console.arguments(), builtins, env.clone());
         let reports = Rc::new(Reports::to(console.clone()));
         let program = Program { root: root(&console, &reports, env), console, reports };
+        if options.file.is_some() {
+            announce(&program.root, &program.console).expect("a new root context is active");
+        }
         let status = program.serve(signals, options).await;
         program.console.close();
         for plugin in program.root.shutdown(GRACE).await.hung {
@@ -134,6 +140,7 @@ impl Program {
                 self.console.was_interrupted();
             }
             match status {
+                INTERRUPTED if self.console.takes_back_question() => {}
                 INTERRUPTED if self.console.is_led() => self.root.emit(&Signal::Interrupt),
                 INTERRUPTED => self.console.finish(INTERRUPTED),
                 status => self.console.request_stop(status),
@@ -150,6 +157,10 @@ fn root(console: &Rc<Console>, reports: &Rc<Reports>, env: Rc<Env>) -> Context {
         .provide(console.clone())
         .and_then(|_| root.provide(env))
         .and_then(|_| root.on(move |_, Notice(line): &Notice| sink.notice(line)));
+    let prepared = prepared.and_then(|_| Trust::watch(&root));
+    let sink = console.clone();
+    let confirm = async move |_, asked: Rc<Confirm>| Ok(sink.confirm(&asked).await);
+    let prepared = prepared.and_then(|()| root.answer::<ConfirmChange>(confirm));
     prepared.expect("a new root context is active and has no services");
     root
 }

@@ -15,6 +15,7 @@ mod diagnose;
 mod entries;
 mod error;
 pub(crate) mod files;
+mod owner;
 mod placeholders;
 mod places;
 mod plan;
@@ -293,9 +294,5 @@ impl Loader {
         }
         self.news.replace(Some(applied.clone()));
         applied
-    }
-
-    fn is_starting(&self) -> bool {
-        self.outcome.borrow().is_none()
     }
 }

@@ -8,6 +8,7 @@
 
 mod answer;
 pub mod arguments;
+mod confirm;
 pub mod console;
 mod input;
 mod listing;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::arguments::{Arguments, Prompt};
+use super::confirm::Turns;
 use super::input::Input;
 pub use super::input::{Answered, Entered};
 use super::screen::Screen;
@@ -20,7 +21,8 @@ use super::status::{COMPLETED, FAILED, HANGUP, LIMIT_REACHED, MISUSED, STDOUT_CL
 use crate::cordis::{Emit, Error, Report, Service, Svc, Undo};
 
 /// Why waiting for a change in the console cannot fail.
-const OUTLIVED: &str = "the sender lives as long as the console, and whoever waits borrows it";
+pub(super) const OUTLIVED: &str =
+    "the sender lives as long as the console, and whoever waits borrows it";
 
 /// Service `console`.
 pub struct Console {
@@ -30,6 +32,7 @@ pub struct Console {
     is_quiet: Cell<bool>,
     screen: Rc<Screen>,
     input: Input,
+    turns: Turns,
     is_open: watch::Sender<bool>,
     /// How many plugins lead a conversation here.
     leaders: watch::Sender<usize>,
@@ -77,6 +80,7 @@ impl Console {
         Console {
             input: Input::new(screen.clone(), term),
             screen,
+            turns: Turns::default(),
             is_quiet: Cell::new(arguments.quiet),
             arguments,
             has_begun: Cell::new(false),
@@ -234,6 +238,7 @@ impl Console {
 
     /// The next line. If one is being typed already, whoever asked for it, it is that one.
     pub async fn line(&self, prompt: &str) -> Entered {
+        let _typing = self.turns.prompt().await;
         let entered = self.input.line(prompt).await;
         if entered == Entered::End && self.input.has_lost_terminal() {
             self.request_stop(HANGUP);
@@ -244,6 +249,11 @@ impl Console {
     /// Shows a question and waits for the line that answers it, in a pipe for so long. Dropping the future gives it up.
     pub async fn answer(&self, question: &str, patience: Duration) -> Answered {
         self.input.answer(question, patience).await
+    }
+
+    /// Whose turn it is, a prompt's or a question's.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// Puts a line back: it is the next one.
