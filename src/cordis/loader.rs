@@ -16,6 +16,7 @@ mod entries;
 mod error;
 pub(crate) mod files;
 mod overrides;
+mod owner;
 mod placeholders;
 mod places;
 mod plan;
@@ -294,9 +295,5 @@ impl Loader {
         }
         self.news.replace(Some(applied.clone()));
         applied
-    }
-
-    fn is_starting(&self) -> bool {
-        self.outcome.borrow().is_none()
     }
 }

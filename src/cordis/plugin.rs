@@ -12,6 +12,7 @@ mod body;
 mod config;
 mod fault;
 mod nearest;
+mod secrecy;
 mod tidy;
 mod typed;
 

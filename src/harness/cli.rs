@@ -9,6 +9,7 @@
 mod answer;
 pub mod arguments;
 mod asking;
+mod confirm;
 pub mod console;
 mod ending;
 mod input;

@@ -29,10 +29,11 @@ use self::{
     child::{Child, Families, SOMETIMES, SOON, start, stop_all},
 };
 use crate::{
-    cordis::{BoxError, Context, Hurry, LocalBoxFuture, Svc},
+    cordis::{BoxError, Context, Hurry, LocalBoxFuture, Optional, Svc},
     harness::{
         env::Env,
         shell::{Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env},
+        trust::{Acting, Trust},
     },
 };
 
@@ -68,8 +69,13 @@ impl Default for Config {
 }
 
 /// Provides `shell`.
-pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
-    let shell = LocalShell::new(&ctx, config, env.shared())?;
+pub async fn apply(
+    ctx: Context,
+    config: Config,
+    env: Svc<Env>,
+    trust: Optional<Trust>,
+) -> Result<(), BoxError> {
+    let shell = LocalShell::new(&ctx, config, env.shared(), trust)?;
     // The first effects are the last to be undone: by then every task that waits for a command is gone.
     let (left, hurry) = (shell.clone(), CancellationToken::new());
     let hurried = hurry.clone();
@@ -85,6 +91,7 @@ pub struct LocalShell {
     ctx: Context,
     config: Rc<Config>,
     env: Rc<Env>,
+    trust: Rc<Optional<Trust>>,
     cwd: PathBuf,
     scratch: PathBuf,
     families: Families,
@@ -93,14 +100,27 @@ pub struct LocalShell {
 impl LocalShell {
     // The current directory is asked for once: after it was removed the system no longer knows its name, and the user
     // is to be told it.
-    fn new(ctx: &Context, config: Config, env: Rc<Env>) -> Result<Self, ShellError> {
+    fn new(
+        ctx: &Context,
+        config: Config,
+        env: Rc<Env>,
+        trust: Optional<Trust>,
+    ) -> Result<Self, ShellError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let scratch =
             PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
         let (config, cwd) = (Rc::new(config), std::env::current_dir());
         let cwd = cwd.map_err(|source| ShellError::NoCurrentDirectory { source })?;
-        Ok(Self { ctx: ctx.clone(), config, env, cwd, scratch, families: Families::default() })
+        Ok(Self {
+            ctx: ctx.clone(),
+            config,
+            env,
+            trust: Rc::new(trust),
+            cwd,
+            scratch,
+            families: Families::default(),
+        })
     }
 
     fn grace(&self) -> Duration {
@@ -114,6 +134,7 @@ impl LocalShell {
         cancel: CancellationToken,
         answer: oneshot::Sender<Answer>,
     ) {
+        let _acting = self.acting();
         let vars = child_env(&self.ctx, &self.env, &self.config.pass_env).await;
         let vars = if cancel.is_cancelled() { Err(ShellError::Cancelled) } else { vars };
         let (child, stdout, stderr) = match vars.and_then(|vars| start(&spec, vars)) {
@@ -169,7 +190,13 @@ impl LocalShell {
         (child.end(self.grace()).await, true)
     }
 
+    /// A command may change the configuration, and what it leaves behind may do so later.
+    fn acting(&self) -> Option<Acting> {
+        self.trust.get().map(|it| it.shared().left_behind())
+    }
+
     async fn stop(self, hurry: CancellationToken) {
+        let _acting = self.acting();
         let left: Vec<_> = self.families.take().into_iter().collect();
         let with_grace = stop_all(&left, self.grace().min(LAST_GRACE));
         if hurry.run_until_cancelled(with_grace).await.is_none() {

@@ -68,9 +68,9 @@ fn as_a_save_whatever_is_no_list_changes_nothing_and_is_said_once() {
         terminal.type_keys(CTRL_D);
         let (shown, status) = terminal.ended();
 
-        let folded = shown.replace('\n', "");
-        assert_eq!(folded.matches("not applied").count(), 1, "{shown}");
-        assert!(folded.contains(problem), "{problem}: {shown}");
+        let in_one_line = shown.replace('\n', "");
+        assert_eq!(in_one_line.matches("not applied").count(), 1, "{shown}");
+        assert!(in_one_line.contains(problem), "{problem}: {shown}");
         assert_eq!(
             (status, said(&folder.log()), reason(&folder.log())),
             (0, vec!["one"], "completed")

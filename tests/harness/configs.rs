@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use nano_cordis::cordis::{Fault, ModuleKey, ModuleSource, PluginDef};
 use nano_cordis::harness::builtins;
@@ -100,20 +100,19 @@ fn fields(schema: &Value, root: &Value, at: &str, found: &mut BTreeSet<String>) 
 fn with(mut config: Value, path: &str, value: &Value) -> Value {
     let mut place = &mut config;
     for step in path.split('.') {
-        place = match step.parse::<usize>() {
-            Ok(index) => {
-                if !place.is_array() {
-                    *place = json!([]);
-                }
-                let items = place.as_array_mut().unwrap();
+        let index = step.parse::<usize>().ok();
+        if index.is_some() != place.is_array() {
+            *place = if index.is_some() { json!([]) } else { json!({}) };
+        }
+        place = match (place, index) {
+            (Value::Array(items), Some(index)) => {
                 items.resize(items.len().max(index + 1), Value::Null);
                 &mut items[index]
             }
-            Err(_) => {
-                if !place.is_object() {
-                    *place = Value::Object(Map::new());
-                }
-                place.as_object_mut().unwrap().entry(step).or_insert(Value::Null)
+            (Value::Object(map), _) => map.entry(step).or_insert(Value::Null),
+            (place, _) => {
+                *place = json!({ step: null });
+                &mut place[step]
             }
         };
     }

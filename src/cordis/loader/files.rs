@@ -4,16 +4,20 @@
 //! Watch for: a name may stand for anything, also for a pipe that nobody writes to. Opening one must not hold the program.
 
 use std::{
+    borrow::Borrow,
     cell::RefCell,
     collections::HashMap,
-    fs::{self, File, FileType},
+    fs::{self, File, FileType, Metadata},
     hash::{DefaultHasher, Hash, Hasher},
     io::{self, Error, ErrorKind, Read},
     os::unix::fs::{FileTypeExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use nix::libc;
+
+use super::{Cause, owner::objection};
 
 /// A list or a script has some kilobytes; what is larger was named by mistake.
 const LARGEST: u64 = 16 << 20;
@@ -35,7 +39,7 @@ impl Print {
     /// Reads a file for its print only.
     pub(crate) fn look(path: &Path) -> Self {
         match fs::metadata(path) {
-            Ok(found) if found.is_file() => Self::of(&read(path)),
+            Ok(found) if found.is_file() => Self::of(&read(path).map(|(bytes, _)| bytes)),
             Ok(_) => Self::NoFile,
             Err(_) => Self::Missing,
         }
@@ -46,10 +50,10 @@ impl Print {
         matches!(self, Self::Missing | Self::Blank)
     }
 
-    fn of(read: &io::Result<Vec<u8>>) -> Self {
+    fn of(read: &Result<impl AsRef<[u8]>, impl Borrow<Error>>) -> Self {
         let bytes = match read {
-            Ok(bytes) => bytes,
-            Err(err) if err.kind() == ErrorKind::InvalidInput => return Self::NoFile,
+            Ok(bytes) => bytes.as_ref(),
+            Err(err) if err.borrow().kind() == ErrorKind::InvalidInput => return Self::NoFile,
             Err(_) => return Self::Missing,
         };
         if bytes.trim_ascii().is_empty() {
@@ -66,11 +70,15 @@ impl Print {
 pub(super) struct Files(RefCell<HashMap<PathBuf, Print>>);
 
 impl Files {
-    /// Reads a file and remembers what it was.
-    pub(super) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let bytes = read(path);
-        self.0.borrow_mut().insert(path.to_owned(), Print::of(&bytes));
-        bytes
+    /// Reads the list and remembers what it was. One that others can write is refused, whatever it says.
+    pub(super) fn read(&self, path: &Path) -> Result<Vec<u8>, Cause> {
+        let read = read(path);
+        self.0
+            .borrow_mut()
+            .insert(path.to_owned(), Print::of(&read.as_ref().map(|(bytes, _)| bytes)));
+        let (bytes, found) = read.map_err(|err| Cause::Read(Arc::new(err)))?;
+        let objection = objection(path, &found).map_err(|err| Cause::Read(Arc::new(err)))?;
+        objection.map_or(Ok(bytes), |problem| Err(Cause::Untrusted(problem)))
     }
 
     /// Remembers what files were that somebody else has read.
@@ -83,20 +91,21 @@ impl Files {
     }
 }
 
-/// Reads a regular file, and nothing else.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// Reads a regular file, and nothing else; with what is known of it.
+fn read(path: &Path) -> io::Result<(Vec<u8>, Metadata)> {
     let found = fs::metadata(path).map_err(|err| explained(path, err))?;
     regular(found.file_type())?;
     // Something else may have the name by now; a pipe would be opened only when somebody writes to it.
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
-    regular(file.metadata()?.file_type())?;
+    let found = file.metadata()?;
+    regular(found.file_type())?;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         return Err(wrong(format!("it is larger than {} MiB", LARGEST >> 20)));
     }
-    Ok(bytes)
+    Ok((bytes, found))
 }
 
 fn regular(kind: FileType) -> io::Result<()> {

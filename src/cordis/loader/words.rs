@@ -30,6 +30,11 @@ impl Loader {
         once(format!("applied {file}{detail}")).chain(self.reminders()).collect()
     }
 
+    /// Nothing has been applied or refused yet.
+    pub(super) fn is_starting(&self) -> bool {
+        self.outcome.borrow().is_none()
+    }
+
     pub(super) fn say(&self, line: String) {
         self.host.emit(&Notice(line));
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::config::UnknownKey;
 use super::nearest;
+use super::secrecy::is_secret;
 use super::tidy::{join, resolve};
 use crate::cordis::error::Fault;
 
@@ -37,21 +38,11 @@ pub(super) fn refused(path: String, wanted: &str, found: &Value, root: &Value) -
     Fault { path, problem: format!("{wanted}, not {found}") }
 }
 
-/// Whether a secret may hide anywhere at or under a place.
-pub(super) fn is_secret(path: &str, root: &Value) -> bool {
-    let mut schema = Some(root);
-    for part in path.split('.').filter(|part| !part.is_empty()) {
-        schema = schema.and_then(|schema| child(schema, part, root));
-    }
-    schema.is_some_and(|schema| holds_secret(schema, root, 0))
-}
-
 /// A key that is not known where none but the known ones are allowed.
 fn unknown(path: &str, key: &str, root: &Value) -> Fault {
-    let steps = path.split('.').filter(|part| !part.is_empty());
-    let map = steps.fold(Some(root), |schema, part| child(schema?, part, root));
-    let known = map.and_then(|it| resolve(it, root)).and_then(|it| it.get("properties"));
-    let known = known.and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key.as_str());
+    let map = schema_at(path, root).and_then(|it| resolve(it, root));
+    let known = map.and_then(|it| it.get("properties")).and_then(Value::as_object);
+    let known = known.into_iter().flatten().map(|(key, _)| key.as_str());
     UnknownKey { path: join(path, key), near: nearest(key, known) }.into_fault()
 }
 
@@ -72,30 +63,32 @@ fn of_shapes(
     if let Some(errors) = meant {
         return errors.iter().flat_map(|it| faults(it, root)).collect();
     }
-    let others = shapes.iter().flatten().filter(|it| is_other(it));
+    let others: Vec<_> = shapes.iter().flatten().filter(|it| is_other(it)).collect();
+    let all = choice(&others);
+    vec![refused(path.to_owned(), &format!("must be {all}"), found, root)]
+}
+
+/// What is wanted by several errors of which none has to be mended if another one is.
+fn choice(errors: &[&ValidationError<'_>]) -> String {
     let (mut words, mut kinds) = (Vec::new(), Vec::new());
-    for err in others {
+    for err in errors {
         match err.kind() {
             Kind::Constant { expected_value } => words.push(quoted(expected_value)),
-            Kind::Enum { options } => {
-                words.extend(options.as_array().into_iter().flatten().map(quoted))
-            }
+            Kind::Enum { options } => words.extend(words_of(options)),
             Kind::Type { kind } => kinds.push(kind_of(kind)),
             _ => {}
         }
     }
-    kinds.retain(|it| it != NOTHING && !(it == TEXT && !words.is_empty()));
+    kinds.retain(|it| it != NOTHING && (it != TEXT || words.is_empty()));
     kinds.dedup();
-    let all: Vec<_> = one_of(&words).into_iter().chain(kinds).collect();
-    vec![refused(path.to_owned(), &format!("must be {}", all.join(" or ")), found, root)]
+    one_of(&words).into_iter().chain(kinds).collect::<Vec<_>>().join(" or ")
 }
 
 fn wanted(kind: &Kind) -> String {
     match kind {
         Kind::Type { kind } => format!("must be {}", kind_of(kind)),
         Kind::Enum { options } => {
-            let words: Vec<_> = options.as_array().into_iter().flatten().map(quoted).collect();
-            format!("must be {}", one_of(&words).unwrap_or_default())
+            format!("must be {}", one_of(&words_of(options)).unwrap_or_default())
         }
         Kind::Constant { expected_value } => format!("must be {}", quoted(expected_value)),
         Kind::Minimum { limit } => format!("must be at least {limit}"),
@@ -156,6 +149,10 @@ pub(super) fn one_of(words: &[String]) -> Option<String> {
     }
 }
 
+fn words_of(options: &Value) -> Vec<String> {
+    options.as_array().into_iter().flatten().map(quoted).collect()
+}
+
 /// A word that can be written.
 fn quoted(word: &Value) -> String {
     match word.as_str() {
@@ -173,21 +170,17 @@ fn dotted(pointer: &str) -> String {
     pointer.trim_start_matches('/').replace('/', ".").replace("~1", "/").replace("~0", "~")
 }
 
+/// The schema of what stands at a dotted path.
+fn schema_at<'a>(path: &str, root: &'a Value) -> Option<&'a Value> {
+    let mut steps = path.split('.').filter(|it| !it.is_empty());
+    steps.try_fold(root, |schema, step| child(schema, step, root))
+}
+
 /// The schema of a key of a map, or of an item of a list.
 fn child<'a>(schema: &'a Value, part: &str, root: &'a Value) -> Option<&'a Value> {
     let schema = resolve(schema, root)?;
     let property = schema.get("properties").and_then(|properties| properties.get(part));
     property.or_else(|| schema.get("items")).or_else(|| schema.get("additionalProperties"))
-}
-
-fn holds_secret(schema: &Value, root: &Value, depth: usize) -> bool {
-    let Some(schema) = resolve(schema, root) else { return false };
-    let inside = |schema: &Value| depth < 8 && holds_secret(schema, root, depth + 1);
-    let parts = schema.get("properties").and_then(Value::as_object);
-    schema.get("writeOnly") == Some(&Value::Bool(true))
-        || parts.into_iter().flatten().any(|(_, schema)| inside(schema))
-        || schema.get("items").is_some_and(inside)
-        || schema.get("additionalProperties").is_some_and(inside)
 }
 
 fn clip(value: &Value) -> String {

@@ -6,8 +6,9 @@
 use serde_json::Value;
 
 use super::config::{UnknownKey, Unreadable};
-use super::fault::{is_secret, one_of, refused};
+use super::fault::{one_of, refused};
 use super::nearest;
+use super::secrecy::is_secret;
 use super::tidy::join;
 use crate::cordis::error::Fault;
 
@@ -36,7 +37,9 @@ pub(super) fn fault(err: &Unreadable, config: &Value, root: &Value) -> Fault {
         return must_be(&wanted(expected(problem)));
     }
     match problem.as_str() {
-        _ if is_secret(path, root) => must_be("something else"),
+        _ if is_secret(path, root) => {
+            Fault { path: path.clone(), problem: "does not fit, and is not shown".into() }
+        }
         it if it.starts_with("data did not match any variant") => must_be("of another shape"),
         own => Fault { path: path.clone(), problem: own.to_owned() },
     }

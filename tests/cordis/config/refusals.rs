@@ -289,6 +289,7 @@ struct Server {
 enum Target {
     Port(u16),
     Pipe { pipe: String, mode: u8 },
+    Locked { key: Secret, pin: Option<u8> },
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -307,7 +308,7 @@ fn where_no_other_keys_are_allowed_each_is_named_and_no_value_beside_a_secret_is
     for (config, expected) in [
         (json!({ "apiKei": "31337999" }), &["apiKei: unknown key; did you mean `apiKey`?"][..]),
         (
-            json!({ "servers": [{ "name": "a", "tokn": "31337999" }], "sevrers": 31337999 }),
+            json!({ "servers": [{ "name": "a", "tokn": "31337999" }], "sevrers": true }),
             &[
                 "sevrers: unknown key; did you mean `servers`?",
                 "servers.0.tokn: unknown key; did you mean `token`?",
@@ -317,7 +318,10 @@ fn where_no_other_keys_are_allowed_each_is_named_and_no_value_beside_a_secret_is
             json!({ "servers": "31337999" }),
             &["servers: must be a list, not a value that is not shown"],
         ),
-        (json!({ "apiKey": 31337999 }), &["apiKey: must be a text, not a value that is not shown"]),
+        (
+            json!({ "apiKey": 31_337_999 }),
+            &["apiKey: must be a text, not a value that is not shown"],
+        ),
         (json!({ "retries": 300 }), &["retries: must be at most 255, not 300"]),
         (json!(["31337999"]), &["must be a map, not a value that is not shown"]),
     ] {
@@ -333,8 +337,9 @@ fn of_several_shapes_the_one_that_was_meant_is_explained() {
     for (target, expected) in [
         (json!({ "mode": 1 }), "targets.0.pipe: is required"),
         (json!({ "pipe": "a", "mode": "b" }), "targets.0.mode: must be a whole number, not \"b\""),
-        (json!(-1), "targets.0: must be at least 0, not -1"),
-        (json!("80"), "targets.0: must be a whole number or a map, not \"80\""),
+        (json!(-1), "targets.0: must be at least 0, not a value that is not shown"),
+        (json!({ "key": "k", "pin": 300 }), "targets.0.pin: must be at most 255, not 300"),
+        (json!("80"), "targets.0: must be a whole number or a map, not a value that is not shown"),
     ] {
         assert_eq!(told::<Targets>(&json!({ "targets": [target] })), [expected]);
     }
