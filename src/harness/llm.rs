@@ -6,9 +6,13 @@
 
 mod error;
 
-use std::{collections::HashSet, rc::Rc};
+use std::{
+    collections::HashSet,
+    io::{self, BufWriter, Write},
+    rc::Rc,
+};
 
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256};
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -51,13 +55,11 @@ pub struct Request {
 impl Request {
     /// SHA-256, in hexadecimal, of this request as compact JSON: `{"header":…,"messages":[…]}`, each as the log has it.
     pub fn hash(&self) -> String {
-        let json = serde_json::to_vec(self).expect("a request is plain JSON");
-        digest(&SHA256, &json)
-            .as_ref()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<Vec<_>>()
-            .concat()
+        let mut digest = BufWriter::new(Digest(Context::new(&SHA256)));
+        serde_json::to_writer(&mut digest, self).expect("a request is plain JSON");
+        let Ok(Digest(digest)) = digest.into_inner() else { unreachable!("a digest takes all") };
+        let bytes = digest.finish();
+        bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
     }
 
     /// Gives each call an id of its own: a good one stays, one that is missing or was used before is replaced.
@@ -81,6 +83,20 @@ impl Request {
             Message::Assistant(it) => it.tool_calls.as_slice(),
             _ => &[],
         })
+    }
+}
+
+/// Takes the JSON of a request as it is made: a long conversation is not held a second time for its hash.
+struct Digest(Context);
+
+impl Write for Digest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

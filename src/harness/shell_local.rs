@@ -7,9 +7,11 @@
 
 mod capture;
 mod child;
+mod family;
 mod mask;
 
 use std::{
+    cell::Cell,
     fs,
     os::unix::process::ExitStatusExt,
     path::PathBuf,
@@ -26,7 +28,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     capture::Prints,
-    child::{Child, Families, SOMETIMES, SOON, start, stop_all},
+    child::{Child, start},
+    family::{Families, Mark, SOMETIMES, SOON, stop_all},
 };
 use crate::{
     cordis::{BoxError, Context, LocalBoxFuture, Svc},
@@ -85,6 +88,8 @@ pub struct LocalShell {
     env: Rc<Env>,
     cwd: PathBuf,
     scratch: PathBuf,
+    name: Rc<str>,
+    commands: Rc<Cell<u64>>,
     families: Families,
 }
 
@@ -94,11 +99,19 @@ impl LocalShell {
     fn new(ctx: &Context, config: Config, env: Rc<Env>) -> Result<Self, ShellError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        let scratch =
-            PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
-        let (config, cwd) = (Rc::new(config), std::env::current_dir());
-        let cwd = cwd.map_err(|source| ShellError::NoCurrentDirectory { source })?;
-        Ok(Self { ctx: ctx.clone(), config, env, cwd, scratch, families: Families::default() })
+        let name = format!("{}-{now:x}", std::process::id());
+        let cwd =
+            std::env::current_dir().map_err(|source| ShellError::NoCurrentDirectory { source })?;
+        Ok(Self {
+            ctx: ctx.clone(),
+            config: Rc::new(config),
+            env,
+            cwd,
+            scratch: PathBuf::from(temp).join(format!("nano-cordis-{name}")),
+            name: name.into(),
+            commands: Rc::default(),
+            families: Families::default(),
+        })
     }
 
     fn grace(&self) -> Duration {
@@ -112,13 +125,17 @@ impl LocalShell {
         cancel: CancellationToken,
         answer: oneshot::Sender<Answer>,
     ) {
-        let vars = child_env(&self.ctx, &self.env, &self.config.pass_env).await;
-        let vars = if cancel.is_cancelled() { Err(ShellError::Cancelled) } else { vars };
-        let (child, stdout, stderr) = match vars.and_then(|vars| start(&spec, vars)) {
+        let vars = select! {
+            biased;
+            () = cancel.cancelled() => Err(ShellError::Cancelled),
+            vars = child_env(&self.ctx, &self.env, &self.config.pass_env) => vars,
+        };
+        let started = vars.and_then(|vars| start(&spec, vars, self.next_mark()));
+        let (child, stdout, stderr) = match started {
             Ok(started) => started,
             Err(err) => return drop(answer.send(Err(err))),
         };
-        self.families.borrow_mut().insert(child.family);
+        self.families.borrow_mut().push(Rc::clone(&child.family));
         let prints = Prints::new(&spec.spill_dir, &self.env.secrets());
         join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
     }
@@ -131,7 +148,7 @@ impl LocalShell {
         cancel: CancellationToken,
         mut answer: oneshot::Sender<Answer>,
     ) {
-        let family = child.family;
+        let family = Rc::clone(&child.family);
         let mut result = ShellResult { timeout_ms: spec.timeout_ms, ..ShellResult::default() };
         let status = select! {
             (status, timed_out) = self.finish(&mut child, spec) => {
@@ -155,7 +172,12 @@ impl LocalShell {
             child.end(self.grace()).await;
         }
         family.gone(SOMETIMES).await;
-        self.families.borrow_mut().remove(&family);
+        self.families.borrow_mut().retain(|it| !Rc::ptr_eq(it, &family));
+    }
+
+    fn next_mark(&self) -> Mark {
+        self.commands.set(self.commands.get() + 1);
+        Mark::new(&self.name, self.commands.get())
     }
 
     /// Waits for the end of the command, or makes one at the deadline; tells whether it did.
@@ -168,7 +190,7 @@ impl LocalShell {
     }
 
     async fn stop(self) {
-        let left: Vec<_> = self.families.take().into_iter().collect();
+        let left = self.families.take();
         stop_all(&left, self.grace().min(LAST_GRACE)).await;
         fs::remove_dir_all(&self.scratch).ok();
     }
