@@ -110,6 +110,8 @@ fn go_on(folder: &Folder, log: &Path) {
 fn h_089_a_kill_within_a_write_leaves_whole_lines_and_a_tail_that_is_put_aside() {
     let model = Model::start();
     let text = "x".repeat(LONG);
+    // The kill comes a little later than it is asked for, so the last part of the write is left to it.
+    let spread = LONG * 2 / 3 / WITHIN_A_WRITE;
     let mut torn = 0;
 
     for number in 0..WITHIN_A_WRITE {
@@ -117,7 +119,7 @@ fn h_089_a_kill_within_a_write_leaves_whole_lines_and_a_tail_that_is_put_aside()
         let mut running = Running::start(folder.command(&["-"]));
         running.write(&text);
         running.end_of_input();
-        wait_until_written(&folder, 1000 + LONG / WITHIN_A_WRITE * number);
+        wait_until_written(&folder, 1000 + spread * number);
         running.kill();
         let log = folder.sessions().remove(0);
         torn += usize::from(!fs::read(&log).unwrap().ends_with(b"\n"));
@@ -129,10 +131,9 @@ fn h_089_a_kill_within_a_write_leaves_whole_lines_and_a_tail_that_is_put_aside()
             .filter(|it| it.extension().is_some_and(|it| it == "torn"))
             .map(|it| it.metadata().unwrap().len())
             .sum();
-        assert!(kept == 0 || kept > (LONG / WITHIN_A_WRITE * number) as u64);
+        assert!(kept == 0 || kept > (spread * number) as u64);
     }
 
-    eprintln!("torn {torn}");
     assert!(torn > 0, "no kill came within a write");
 }
 
