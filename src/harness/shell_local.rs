@@ -7,9 +7,11 @@
 
 mod capture;
 mod child;
+mod family;
 mod mask;
 
 use std::{
+    cell::Cell,
     fs,
     os::unix::process::ExitStatusExt,
     path::PathBuf,
@@ -26,7 +28,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     capture::Prints,
-    child::{Child, Families, SOMETIMES, SOON, start, stop_all},
+    child::{Child, start},
+    family::{Families, Mark, SOMETIMES, SOON, stop_all},
 };
 use crate::{
     cordis::{BoxError, Context, Hurry, LocalBoxFuture, Optional, Svc},
@@ -94,6 +97,8 @@ pub struct LocalShell {
     trust: Rc<Optional<Trust>>,
     cwd: PathBuf,
     scratch: PathBuf,
+    name: Rc<str>,
+    commands: Rc<Cell<u64>>,
     families: Families,
 }
 
@@ -108,17 +113,18 @@ impl LocalShell {
     ) -> Result<Self, ShellError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        let scratch =
-            PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
-        let (config, cwd) = (Rc::new(config), std::env::current_dir());
-        let cwd = cwd.map_err(|source| ShellError::NoCurrentDirectory { source })?;
+        let name = format!("{}-{now:x}", std::process::id());
+        let cwd =
+            std::env::current_dir().map_err(|source| ShellError::NoCurrentDirectory { source })?;
         Ok(Self {
             ctx: ctx.clone(),
-            config,
+            config: Rc::new(config),
             env,
             trust: Rc::new(trust),
             cwd,
-            scratch,
+            scratch: PathBuf::from(temp).join(format!("nano-cordis-{name}")),
+            name: name.into(),
+            commands: Rc::default(),
             families: Families::default(),
         })
     }
@@ -135,13 +141,17 @@ impl LocalShell {
         answer: oneshot::Sender<Answer>,
     ) {
         let _acting = self.acting();
-        let vars = child_env(&self.ctx, &self.env, &self.config.pass_env).await;
-        let vars = if cancel.is_cancelled() { Err(ShellError::Cancelled) } else { vars };
-        let (child, stdout, stderr) = match vars.and_then(|vars| start(&spec, vars)) {
+        let vars = select! {
+            biased;
+            () = cancel.cancelled() => Err(ShellError::Cancelled),
+            vars = child_env(&self.ctx, &self.env, &self.config.pass_env) => vars,
+        };
+        let started = vars.and_then(|vars| start(&spec, vars, self.next_mark()));
+        let (child, stdout, stderr) = match started {
             Ok(started) => started,
             Err(err) => return drop(answer.send(Err(err))),
         };
-        self.families.borrow_mut().insert(child.family);
+        self.families.borrow_mut().push(Rc::clone(&child.family));
         let prints = Prints::new(&spec.spill_dir, &self.env.secrets());
         join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
     }
@@ -154,7 +164,7 @@ impl LocalShell {
         cancel: CancellationToken,
         mut answer: oneshot::Sender<Answer>,
     ) {
-        let family = child.family;
+        let family = Rc::clone(&child.family);
         let mut result = ShellResult { timeout_ms: spec.timeout_ms, ..ShellResult::default() };
         let status = select! {
             (status, timed_out) = self.finish(&mut child, spec) => {
@@ -178,7 +188,12 @@ impl LocalShell {
             child.end(self.grace()).await;
         }
         family.gone(SOMETIMES).await;
-        self.families.borrow_mut().remove(&family);
+        self.families.borrow_mut().retain(|it| !Rc::ptr_eq(it, &family));
+    }
+
+    fn next_mark(&self) -> Mark {
+        self.commands.set(self.commands.get() + 1);
+        Mark::new(&self.name, self.commands.get())
     }
 
     /// Waits for the end of the command, or makes one at the deadline; tells whether it did.
@@ -197,7 +212,7 @@ impl LocalShell {
 
     async fn stop(self, hurry: CancellationToken) {
         let _acting = self.acting();
-        let left: Vec<_> = self.families.take().into_iter().collect();
+        let left = self.families.take();
         let with_grace = stop_all(&left, self.grace().min(LAST_GRACE));
         if hurry.run_until_cancelled(with_grace).await.is_none() {
             stop_all(&left, Duration::ZERO).await;

@@ -287,6 +287,10 @@ impl Running {
         Running { child, out: Shown::of(std::io::empty()), err: Shown::of(err) }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
     }
@@ -306,6 +310,18 @@ impl Running {
 
     pub(crate) fn wait_for_error(&self, text: &str) {
         self.err.wait_for(text, 0);
+    }
+
+    pub(crate) fn wait_for_output(&self, text: &str) {
+        self.out.wait_for(text, 0);
+    }
+
+    /// Ends it as a power cut would, and gives what it printed until then.
+    pub(crate) fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        assert!(self.out.has_ended());
+        self.out.all()
     }
 
     /// Waits for its end while the pipe at its input stays open and silent.

@@ -1,5 +1,6 @@
 //! Sessions in files: saved, resumed, refused, repaired.
 
+mod damage;
 mod disk;
 mod judge;
 mod list;

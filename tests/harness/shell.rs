@@ -19,6 +19,7 @@ use crate::support::{in_process, run};
 mod ending;
 mod rig;
 mod secrets;
+mod strays;
 
 #[test]
 fn h_127_a_command_gives_what_it_printed_and_its_exit_code() {

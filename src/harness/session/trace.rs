@@ -134,6 +134,9 @@ impl Trace {
             {
                 Err(format!("the model did not ask for call `{id}`, or it has its result"))
             }
+            EventBody::ToolResult { call_id: id, message, .. } if !message.answers(id) => {
+                Err(format!("its message is not the result of call `{id}`"))
+            }
             EventBody::ToolCall { call_id: id, .. } if open(id).iter().all(|it| it.started) => {
                 Err(format!("call `{id}` was started already"))
             }

@@ -113,8 +113,8 @@ impl Capture {
 
     fn close(&mut self) -> Output {
         self.is_open = false;
-        let held = self.mask.rest();
-        self.push(&held);
+        let last = self.mask.rest();
+        self.push(&last);
         let tail = self.tail.make_contiguous();
         if self.total <= HEAD + TAIL {
             self.head.extend_from_slice(tail);

@@ -25,6 +25,8 @@ const RESULT: (&str, &str) = (
     "tool/result",
     r#""callId":"c1","isError":false,"message":{"role":"tool","tool_call_id":"c1","content":"x"}"#,
 );
+const RESULT_OF_ANOTHER: &str =
+    r#""callId":"c1","isError":false,"message":{"role":"tool","tool_call_id":"c2","content":"x"}"#;
 const SAID: (&str, &str) = ("user/message", r#""message":{"role":"user","content":"go"}"#);
 const BEGIN: [(&str, &str); 2] = [("turn/start", ""), ("step/start", "")];
 const END: [(&str, &str); 2] = [("step/end", ""), ("turn/end", r#""reason":"completed""#)];
@@ -60,6 +62,10 @@ fn h_085_a_call_without_its_one_result_is_damage() {
         (
             turn(&[SAID, ASKS, RESULT, RESULT]),
             "line 6: `tool/result`: the model did not ask for call `c1`, or it has its result",
+        ),
+        (
+            turn(&[SAID, ASKS, ("tool/result", RESULT_OF_ANOTHER)]),
+            "line 5: `tool/result`: its message is not the result of call `c1`",
         ),
         (
             turn(&[SAID, RESULT]),
