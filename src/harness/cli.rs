@@ -16,7 +16,7 @@ mod outcome;
 mod screen;
 pub mod status;
 mod stdin;
-mod text;
+pub(crate) mod text;
 mod transcript;
 
 use std::cell::{Cell, RefCell};

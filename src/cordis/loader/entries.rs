@@ -30,7 +30,7 @@ pub struct Entry {
 }
 
 /// The entries of a file, or everything that is wrong with the list.
-pub(super) fn read(text: &Rc<str>) -> Result<Vec<Entry>, Cause> {
+pub(crate) fn read(text: &Rc<str>) -> Result<Vec<Entry>, Cause> {
     let notes = RefCell::new(Vec::new());
     let top = Node { at: "", notes: &notes };
     let value = top.deserialize(Yaml::from_str(text)).map_err(|err| syntax(text, &err))?;
