@@ -12,7 +12,7 @@
 mod change;
 mod check;
 mod diagnose;
-mod entries;
+pub(crate) mod entries;
 mod error;
 pub(crate) mod files;
 mod overrides;

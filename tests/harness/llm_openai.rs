@@ -12,7 +12,11 @@ use nano_cordis::{
     },
 };
 use serde_json::{Value, json};
-use tokio::{runtime::Builder, task::LocalSet, time::{Instant, timeout}};
+use tokio::{
+    runtime::Builder,
+    task::LocalSet,
+    time::{Instant, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::server::{Answer, Server};
@@ -51,7 +55,7 @@ impl Bench {
     }
 
     async fn send(&self, request: Request, cancel: CancellationToken) -> Result<Reply, LlmError> {
-        let (told, started) = (Rc::new(RefCell::default()), Instant::now());
+        let (told, started) = (Rc::new(RefCell::new(Vec::new())), Instant::now());
         let tell = told.clone();
         let on_delta = move |delta| RefCell::borrow_mut(&tell).push((started.elapsed(), delta));
         let result = self.llm.chat(Rc::new(request), Rc::new(on_delta), cancel).await;

@@ -13,6 +13,7 @@ use crate::harness::llm::{Delta, LlmError, Reply};
 
 /// What errors may quote of a stream.
 const LONGEST_START: usize = 2_000;
+const BOM: &[u8] = "\u{feff}".as_bytes();
 const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 
 /// What has come so far.
@@ -94,23 +95,21 @@ impl Body {
     }
 
     fn quote_in(&self, answer: &mut Answer) {
-        let text = String::from_utf8_lossy(&self.start);
-        let text = text.trim_start_matches(|it: char| it == '\u{feff}' || it.is_whitespace());
-        answer.text = answer.mask.text(text).into_owned();
+        let text = String::from_utf8_lossy(without_blanks(&self.start));
+        answer.text = answer.mask.text(&text).into_owned();
     }
 
     /// Blank lines before the document are how some servers say that they are still there.
     fn begin(&mut self, bytes: &[u8]) -> Result<bool, Fault> {
         self.keep(bytes)?;
-        let text =
-            self.start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.start).trim_ascii_start();
-        if text.is_empty() || (text == b"\xef") || (text == b"\xef\xbb") {
-            // Only the mark of byte order may be split here, and it is not blank.
-            self.start.drain(..self.start.len() - text.len());
+        let blank = self.start.len() - without_blanks(&self.start).len();
+        self.start.drain(..blank);
+        let text = self.start.as_slice();
+        if BOM.starts_with(text) {
             return Ok(false);
         }
         if FIELDS.iter().any(|field| text.starts_with(field)) {
-            let all = text.to_vec();
+            let all = self.start.clone();
             self.start.truncate(LONGEST_START);
             let mut streaming = Box::<Streaming>::default();
             let progress = streaming.take(&all);
@@ -163,6 +162,16 @@ impl Streaming {
         let text = text.end(stream.text(), &answer.mask).map(Delta::Text);
         thoughts.into_iter().chain(text).for_each(on_delta);
         reply::read(answer, stream.whole())
+    }
+}
+
+fn without_blanks(mut bytes: &[u8]) -> &[u8] {
+    loop {
+        let rest = bytes.trim_ascii_start();
+        match rest.strip_prefix(BOM) {
+            Some(after) => bytes = after,
+            None => return rest,
+        }
     }
 }
 

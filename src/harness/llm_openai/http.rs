@@ -126,12 +126,11 @@ impl Http {
                 Err(err) => return Err(err),
             };
             has_begun = true;
-            match body.take(piece.as_ref()) {
-                Ok(true) => progress = Instant::now(),
-                Ok(false) => {}
-                Err(fault) => return Err(body.error(fault, answer)),
-            }
+            let taken = body.take(piece.as_ref());
             body.show(&answer.mask, on_delta);
+            if taken.map_err(|fault| body.error(fault, answer))? {
+                progress = Instant::now();
+            }
         }
         body.end(answer, on_delta)
     }
@@ -228,8 +227,8 @@ impl Http {
 /// A certificate that is not trusted now is not trusted a second later either.
 fn is_refused_by_tls(err: &reqwest::Error) -> bool {
     let mut causes = iter::successors(Some(err as &dyn Error), |it| (*it).source());
-    causes.any(|it| {
-        let inner = it.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        it.is::<rustls::Error>() || inner.is_some_and(|it| it.is::<rustls::Error>())
+    causes.any(|cause| {
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        inner.is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>)
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Watch for: text is shown before its end is there. What may be the beginning of the key waits until more has come.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use serde_json::{Map, Value};
 
@@ -32,13 +32,17 @@ impl Mask {
 
     /// The text without the key.
     pub(super) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut masked = Cow::Borrowed(text);
-        for form in &self.0 {
-            if masked.contains(form.as_str()) {
-                masked = Cow::Owned(masked.replace(form, SHOWN));
-            }
+        let mut keys = self.keys(text).peekable();
+        if keys.peek().is_none() {
+            return Cow::Borrowed(text);
         }
-        masked
+        let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
+        for key in keys {
+            masked.push_str(&text[from..key.start]);
+            masked.push_str(SHOWN);
+            from = key.end;
+        }
+        Cow::Owned(masked + &text[from..])
     }
 
     /// The same for every text in a value: JSON can write one key in many ways, which are one when it is read.
@@ -66,13 +70,31 @@ impl Mask {
         }
     }
 
-    /// How much at the end of this text may be the beginning of the key.
-    fn open_end(&self, text: &str) -> usize {
-        let longest = |form: &String| {
-            let most = (form.len() - 1).min(text.len());
-            (1..=most).rev().find(|it| text.ends_with(&form[..*it])).unwrap_or(0)
+    /// Where the key stands, from left to right.
+    fn keys(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
+        let next = |form: &String, from: usize| Some(from + text[from..].find(form.as_str())?);
+        let mut places: Vec<_> = self.0.iter().map(|form| (next(form, 0), form)).collect();
+        std::iter::from_fn(move || {
+            let found =
+                places.iter().filter_map(|(place, form)| Some((*place)?..(*place)? + form.len()));
+            let key = found.min_by_key(|it| it.start)?;
+            for (place, form) in
+                places.iter_mut().filter(|(it, _)| it.is_some_and(|it| it < key.end))
+            {
+                *place = next(form, key.end);
+            }
+            Some(key)
+        })
+    }
+
+    /// Up to where this text has no part in a key that is still to come.
+    fn settled(&self, text: &str) -> usize {
+        let rest = &text[self.keys(text).last().map_or(0, |it| it.end)..];
+        let beginning = |form: &String| {
+            let most = (form.len() - 1).min(rest.len());
+            (1..=most).rev().find(|it| rest.ends_with(&form[..*it])).unwrap_or(0)
         };
-        self.0.iter().map(longest).max().unwrap_or(0)
+        text.len() - self.0.iter().map(beginning).max().unwrap_or(0)
     }
 }
 
@@ -84,7 +106,7 @@ impl Veil {
     /// What can be shown now and was not before, masked. `whole` is all that has come so far.
     pub(super) fn lift(&mut self, whole: &str, mask: &Mask) -> Option<String> {
         let fresh = whole.get(self.0..)?;
-        self.show(&fresh[..fresh.len() - mask.open_end(fresh)], mask)
+        self.show(&fresh[..mask.settled(fresh)], mask)
     }
 
     /// What is left to show when nothing more comes.

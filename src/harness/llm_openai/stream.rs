@@ -182,7 +182,9 @@ impl Stream {
         match (self.other.get_mut(&name), value) {
             (Some(Value::String(text)), Value::String(piece)) if is_text => text.push_str(&piece),
             (Some(Value::Array(details)), Value::Array(pieces)) if name == "reasoning_details" => {
-                pieces.into_iter().for_each(|it| detail(details, it));
+                for piece in pieces {
+                    detail(details, piece);
+                }
             }
             (Some(place), value) => *place = value,
             (None, value) => drop(self.other.insert(name, value)),
@@ -194,7 +196,7 @@ impl Stream {
 fn detail(details: &mut Vec<Value>, piece: Value) {
     match (details.last_mut(), piece) {
         (Some(Value::Object(last)), Value::Object(piece))
-            if last.get("index").is_some_and(|it| it.is_u64())
+            if last.get("index").is_some_and(Value::is_u64)
                 && ["index", "type"].iter().all(|it| last.get(*it) == piece.get(*it)) =>
         {
             for (name, value) in piece.into_iter().filter(|(_, value)| !value.is_null()) {

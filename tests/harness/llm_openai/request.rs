@@ -142,9 +142,14 @@ fn a_stream_and_its_options_are_asked_for_as_configured() {
         bench([Answer::reply("ok")], &config, async |it| {
             it.ask(Vec::new()).await.unwrap();
 
-            let (body, accepted) = (it.server.only().json(), it.server.only().header("accept").map(str::to_owned));
+            let (body, accepted) =
+                (it.server.only().json(), it.server.only().header("accept").map(str::to_owned));
             let wanted = if stream.is_some() { "text/event-stream" } else { "application/json" };
-            assert_eq!((body.get("stream"), body.get("stream_options")), (stream.as_ref(), options.as_ref()), "{config}");
+            assert_eq!(
+                (body.get("stream"), body.get("stream_options")),
+                (stream.as_ref(), options.as_ref()),
+                "{config}"
+            );
             assert_eq!(accepted.as_deref(), Some(wanted));
         });
     }
@@ -289,7 +294,10 @@ fn a_37_a_proxy_is_used_for_others_and_never_for_this_machine() {
         let there = mount(json!({"baseUrl": "http://model.test/v1", "model": "m"}), &env).await;
 
         for llm in [here, there] {
-            Bench { llm, server: Server::start([]).await, told: RefCell::default() }.ask(Vec::new()).await.unwrap();
+            Bench { llm, server: Server::start([]).await, told: RefCell::default() }
+                .ask(Vec::new())
+                .await
+                .unwrap();
         }
 
         let lines: Vec<_> = it.server.received().into_iter().map(|it| it.line).collect();
