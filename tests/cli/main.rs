@@ -4,11 +4,16 @@
 mod support;
 mod terminal;
 
+mod approval;
 mod arguments;
 mod conversation;
+mod hostile;
 mod interrupts;
+mod json;
 mod one_shot;
 mod readme;
 mod reload;
 mod resume;
+mod states;
+mod typing;
 mod whole;
