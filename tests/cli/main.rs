@@ -6,6 +6,7 @@ mod terminal;
 
 mod approval;
 mod arguments;
+mod check;
 mod conversation;
 mod hostile;
 mod interrupts;
@@ -15,5 +16,6 @@ mod readme;
 mod reload;
 mod resume;
 mod states;
+mod streaming;
 mod typing;
 mod whole;
