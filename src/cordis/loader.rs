@@ -15,7 +15,6 @@ mod diagnose;
 mod entries;
 mod error;
 pub(crate) mod files;
-mod overrides;
 mod placeholders;
 mod places;
 mod plan;

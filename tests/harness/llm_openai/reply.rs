@@ -235,17 +235,6 @@ fn a_reply_that_the_service_broke_off_is_an_error() {
 }
 
 #[test]
-fn a_stream_that_was_not_asked_for_is_named() {
-    for body in
-        ["data: {\"choices\":[]}\n\n", ": wait\n\ndata: [DONE]\n\n", "event: x\ndata: 1\n\n"]
-    {
-        let err = read(Answer::text(200, "text/event-stream", body)).unwrap_err();
-
-        assert!(matches!(&err, LlmError::BadReply(it) if it.contains("stream of events")), "{err}");
-    }
-}
-
-#[test]
 fn a_36_a_page_in_place_of_a_reply_comes_down_to_its_title() {
     let page = "<!DOCTYPE html>\n<html><head><TITLE class=x>Sign\n in</TITLE></head><body>secret</body></html>";
 
