@@ -15,7 +15,6 @@ mod diagnose;
 pub(crate) mod entries;
 mod error;
 pub(crate) mod files;
-mod overrides;
 mod owner;
 mod placeholders;
 mod places;

@@ -152,7 +152,7 @@ impl Cli {
 
     async fn converse(&self, session: &Rc<Session>) {
         self.greet(session);
-        while !self.is_leaving.get() && !self.console.is_stopping() {
+        while !self.is_leaving.get() && !self.console.is_ending() {
             match self.console.line(PROMPT).await {
                 Entered::Line(text) if text.trim().is_empty() => {}
                 Entered::Line(text) => self.console.turn_ended(self.turn(session, &text).await),
@@ -172,6 +172,7 @@ impl Cli {
     async fn turn(&self, session: &Rc<Session>, text: &str) -> u8 {
         let cancel = CancellationToken::new();
         self.turn.send_replace(Some(cancel.clone()));
+        self.last_interrupt.set(None);
         self.console.results().begin();
         let outcome = self.agent_loop.run(session, text, cancel).await;
         self.turn.send_replace(None);

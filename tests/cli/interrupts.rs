@@ -22,13 +22,13 @@ fn sleeper() -> String {
 }
 
 /// Waits until the command has begun, and gives its process.
-fn command_of(folder: &Folder) -> Pid {
+pub(crate) fn command_of(folder: &Folder) -> Pid {
     let written = || std::fs::read_to_string(folder.path().join("started")).unwrap_or_default();
     until("the command", || written().ends_with('\n'));
     Pid::from_raw(written().trim().parse().unwrap())
 }
 
-fn is_alive(process: Pid) -> bool {
+pub(crate) fn is_alive(process: Pid) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     !status.is_empty() && !status.contains(") Z ")
 }

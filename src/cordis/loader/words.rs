@@ -35,6 +35,17 @@ impl Loader {
         self.outcome.borrow().is_none()
     }
 
+    /// What of a file just applied is not in force, because the command line says otherwise for the whole run.
+    fn reminders(&self) -> Vec<String> {
+        let (file, options) = (self.file_name(), &self.options);
+        let set: Vec<_> = options.set.iter().map(|(id, key, _)| format!("{id}.{key}")).collect();
+        let said = [("set for this run", set), ("left out of this run", options.disable.clone())];
+        let lines = said.into_iter().filter(|(_, what)| !what.is_empty());
+        lines
+            .map(|(how, what)| format!("{how}, whatever {file} says: {}", what.join(", ")))
+            .collect()
+    }
+
     pub(super) fn say(&self, line: String) {
         self.host.emit(&Notice(line));
     }

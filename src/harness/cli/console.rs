@@ -6,6 +6,7 @@
 //! prompt of the command line is handed out once.
 
 use std::cell::{Cell, RefCell};
+use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -182,6 +183,11 @@ impl Console {
         self.stop.borrow().is_some()
     }
 
+    /// Whether the program ends, in whatever way.
+    pub fn is_ending(&self) -> bool {
+        self.is_stopping() || self.end.borrow().is_some()
+    }
+
     /// Resolves when such a stop was asked for.
     pub async fn stop_requested(&self) -> u8 {
         first(&self.stop).await
@@ -221,7 +227,13 @@ impl Console {
 
     /// Shows a question and waits for the line that answers it, in a pipe for so long. Dropping the future gives it up.
     pub async fn answer(&self, question: &str, patience: Duration) -> Answered {
-        self.input.answer(question, patience).await
+        let answered = self.input.answer(question, patience).await;
+        if matches!(answered, Answered::Nobody(_)) && self.input.has_lost_terminal() {
+            // No answer to a question: everything stops, and whoever asked gives this up.
+            self.request_stop(HANGUP);
+            return pending().await;
+        }
+        answered
     }
 
     /// Whose turn it is, a prompt's or a question's.

@@ -8,7 +8,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use super::asking::Asking;
@@ -36,9 +36,12 @@ pub(super) struct Input {
     pub(super) screen: Rc<Screen>,
     stdin: OnceCell<Stdin>,
     is_terminal: Cell<bool>,
+    /// The terminal that answers where stdin is none.
+    device: OnceCell<File>,
     can_edit: bool,
     /// The terminal as it was found.
     cooked: Option<Termios>,
+    has_edited: Cell<bool>,
     /// The number of the line that is being read, even if nobody waits for it at the moment.
     reading: Cell<Option<u64>>,
     /// Lines that came before they were asked for.
@@ -63,6 +66,8 @@ impl Input {
             screen,
             stdin: OnceCell::new(),
             is_terminal: Cell::new(is_terminal),
+            device: OnceCell::new(),
+            has_edited: Cell::new(false),
             reading: Cell::new(None),
             queue: RefCell::default(),
             unfinished: RefCell::default(),
@@ -111,7 +116,9 @@ impl Input {
             .err_is_terminal
             .then(|| File::options().read(true).open("/dev/tty").ok())
             .flatten();
-        let has_device = device.is_some();
+        let copy = device.as_ref().and_then(|it| it.try_clone().ok());
+        let has_device = copy.is_some();
+        copy.map(|it| self.device.set(it));
         let id = self.stdin().want(Want::All { then: device });
         let got = self.received(id).await;
         self.is_terminal.set(has_device);
@@ -144,13 +151,16 @@ impl Input {
 
     /// Whether the end of input means that the terminal has gone. The signal that says so may come a moment later.
     pub(super) fn has_lost_terminal(&self) -> bool {
-        self.is_terminal() && tcgetattr(io::stdin()).is_err()
+        let gone = |it: BorrowedFd| tcgetattr(it).is_err();
+        let device = self.device.get();
+        self.is_terminal()
+            && device.map_or_else(|| gone(io::stdin().as_fd()), |it| gone(it.as_fd()))
     }
 
     /// Leaves the terminal as it was found.
     pub(super) fn restore(&self) {
-        if let (Some(cooked), true) = (&self.cooked, self.screen.is_editing()) {
-            let _gone = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, cooked);
+        if self.screen.is_editing() {
+            self.restore_modes();
             // What the editor has switched on beside the mode: bracketed paste.
             let _closed = Stream::Out.write("\x1b[?2004l\n");
             self.screen.set_editing(false);
@@ -162,6 +172,13 @@ impl Input {
     pub(super) fn has_ended(&self, why: &str) {
         if !self.is_terminal() {
             self.ended.replace(Some(why.into()));
+        }
+    }
+
+    /// The same for its modes alone: the editor may have begun a line in the instant in which everything ended.
+    pub(super) fn restore_modes(&self) {
+        if let (Some(cooked), true) = (&self.cooked, self.has_edited.get()) {
+            let _gone = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, cooked);
         }
     }
 
@@ -185,6 +202,7 @@ impl Input {
         self.show_plain(prompt);
         let id = self.reading.get().unwrap_or_else(|| {
             self.screen.set_editing(self.can_edit);
+            self.has_edited.set(self.can_edit);
             let typed = self.can_edit.then(|| self.unfinished.take());
             let edit = typed.map(|typed| Want::Edit { prompt: prompt.into(), typed });
             self.stdin().want(edit.unwrap_or(Want::Line))

@@ -71,8 +71,9 @@ impl Console {
         self.say(&self.results.give(result(status)));
     }
 
-    /// Gives a program what this run came to, if no turn did.
+    /// The very end: gives a program what this run came to, if no turn did.
     pub fn settle(&self, status: u8) {
+        self.input.restore_modes();
         self.say(&self.results.last(status));
     }
 
