@@ -6,10 +6,12 @@ mod terminal;
 
 mod arguments;
 mod conversation;
+mod endurance;
 mod interrupts;
 mod list_file;
 mod one_shot;
 mod readme;
 mod reload;
 mod resume;
+mod trust;
 mod whole;

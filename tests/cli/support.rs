@@ -304,6 +304,19 @@ impl Running {
         self.err.wait_for(text, 0);
     }
 
+    /// Waits until something was said so many times.
+    pub(crate) fn wait_for_errors(&self, text: &str, times: usize) {
+        (0..times).fold(0, |from, _| self.err.wait_for(text, from));
+    }
+
+    pub(crate) fn wait_for_output(&self, text: &str) {
+        self.out.wait_for(text, 0);
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for its end while the pipe at its input stays open and silent.
     pub(crate) fn ended_with_input_open(mut self) -> Ended {
         let input = self.child.stdin.take();
