@@ -37,7 +37,7 @@ use self::outcome::verdict;
 use self::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
 use self::transcript::{Transcript, question};
 use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
-use crate::harness::agent_loop::{AgentLoop, AssistantDelta};
+use crate::harness::agent_loop::{AgentLoop, AssistantDelta, RunError};
 use crate::harness::approval::{Answer, ApprovalRequest};
 use crate::harness::llm::Delta;
 use crate::harness::persistence::Persistence;
@@ -165,6 +165,12 @@ impl Cli {
         self.turn.send_replace(Some(cancel.clone()));
         let outcome = self.agent_loop.run(session, text, cancel).await;
         self.turn.send_replace(None);
+        if self.is_leaving.get() && matches!(outcome, Err(RunError::Cancelled | RunError::Unloaded))
+        {
+            // A change is applied first, and this plugin goes with it. The one that follows takes the line.
+            self.console.put_back(text.to_owned());
+            return COMPLETED;
+        }
         if let Ok(outcome) = &outcome
             && self.console.arguments().quiet
         {

@@ -74,10 +74,7 @@ pub async fn apply(
     env: Svc<Env>,
     trust: Optional<Trust>,
 ) -> Result<(), BoxError> {
-    let shell = LocalShell::new(&ctx, config, env.shared(), trust)?;
-    // The first effect is the last to be undone: by then every task that waits for a command is gone.
-    let left = shell.clone();
-    ctx.effect(|| async move || left.stop().await)?;
+    let shell = LocalShell::start(&ctx, config, env.shared(), trust)?;
     ctx.provide::<dyn Shell>(Rc::new(shell))?;
     Ok(())
 }
@@ -95,29 +92,27 @@ pub struct LocalShell {
 }
 
 impl LocalShell {
+    /// A shell that ends with the plugin whose context this is: for a provider that adds something to it.
     // The current directory is asked for once: after it was removed the system no longer knows its name, and the user
     // is to be told it.
-    fn new(
+    pub fn start(
         ctx: &Context,
         config: Config,
         env: Rc<Env>,
         trust: Optional<Trust>,
-    ) -> Result<Self, ShellError> {
+    ) -> Result<Self, BoxError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let scratch =
             PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
-        let (config, cwd) = (Rc::new(config), std::env::current_dir());
+        let cwd = std::env::current_dir();
         let cwd = cwd.map_err(|source| ShellError::NoCurrentDirectory { source })?;
-        Ok(Self {
-            ctx: ctx.clone(),
-            config,
-            env,
-            trust: Rc::new(trust),
-            cwd,
-            scratch,
-            families: Families::default(),
-        })
+        let (config, trust, families) = (Rc::new(config), Rc::new(trust), Families::default());
+        let shell = Self { ctx: ctx.clone(), config, env, trust, cwd, scratch, families };
+        // The first effect is the last to be undone: by then every task that waits for a command is gone.
+        let left = shell.clone();
+        ctx.effect(|| async move || left.stop().await)?;
+        Ok(shell)
     }
 
     fn grace(&self) -> Duration {

@@ -5,6 +5,7 @@ mod support;
 mod terminal;
 
 mod arguments;
+mod bad_lists;
 mod conversation;
 mod endurance;
 mod interrupts;
@@ -13,5 +14,6 @@ mod one_shot;
 mod readme;
 mod reload;
 mod resume;
+mod saves;
 mod trust;
 mod whole;

@@ -313,6 +313,16 @@ impl Running {
         self.out.wait_for(text, 0);
     }
 
+    /// What it has written so far.
+    pub(crate) fn output(&self) -> String {
+        self.out.all()
+    }
+
+    /// What it has complained of so far.
+    pub(crate) fn errors(&self) -> String {
+        self.err.all()
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
