@@ -44,7 +44,7 @@ const HURRY: Duration = Duration::from_secs(1);
 
 /// Runs the program with these plugins to choose from, and gives its exit status.
 pub fn run(builtins: Builtins) -> ExitCode {
-    hide_memory();
+    let hidden = hide_memory();
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(Refused::Asked(text)) => return printed(io::stdout(), &text, COMPLETED),
@@ -53,8 +53,10 @@ pub fn run(builtins: Builtins) -> ExitCode {
             return printed(io::stderr(), &format!("nano-cordis: {text}\n"), MISUSED);
         }
     };
-    hide_memory();
     trace::show(arguments.verbose);
+    if let Err(err) = hidden {
+        tracing::warn!("the memory of this process can be read by others: {err}");
+    }
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(err) => {
@@ -74,12 +76,11 @@ fn printed(mut stream: impl Write, text: &str, status: u8) -> ExitCode {
 }
 
 /// A child of ours, which runs as the same user, must not read the key out of this process.
-fn hide_memory() {
-    // Debug builds can be looked into, or no debugger could attach.
+// Differs: debug builds can be looked into, or no debugger could attach. And nothing is hidden from the superuser.
+fn hide_memory() -> nix::Result<()> {
     #[cfg(all(target_os = "linux", not(debug_assertions)))]
-    if let Err(err) = nix::sys::prctl::set_dumpable(false) {
-        tracing::warn!("the memory of this process can be read by others: {err}");
-    }
+    nix::sys::prctl::set_dumpable(false)?;
+    Ok(())
 }
 
 struct Program {

@@ -78,12 +78,7 @@ pub async fn apply(
     env: Svc<Env>,
     trust: Optional<Trust>,
 ) -> Result<(), BoxError> {
-    let shell = LocalShell::new(&ctx, config, env.shared(), trust)?;
-    // The first effects are the last to be undone: by then every task that waits for a command is gone.
-    let (left, hurry) = (shell.clone(), CancellationToken::new());
-    let hurried = hurry.clone();
-    ctx.on(move |_, _: &Hurry| hurry.cancel())?;
-    ctx.effect(|| async move || left.stop(hurried).await)?;
+    let shell = LocalShell::start(&ctx, config, env.shared(), trust)?;
     ctx.provide::<dyn Shell>(Rc::new(shell))?;
     Ok(())
 }
@@ -103,20 +98,21 @@ pub struct LocalShell {
 }
 
 impl LocalShell {
+    /// A shell that ends with the plugin whose context this is: for a provider that adds something to it.
     // The current directory is asked for once: after it was removed the system no longer knows its name, and the user
     // is to be told it.
-    fn new(
+    pub fn start(
         ctx: &Context,
         config: Config,
         env: Rc<Env>,
         trust: Optional<Trust>,
-    ) -> Result<Self, ShellError> {
+    ) -> Result<Self, BoxError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let name = format!("{}-{now:x}", std::process::id());
         let cwd =
             std::env::current_dir().map_err(|source| ShellError::NoCurrentDirectory { source })?;
-        Ok(Self {
+        let shell = Self {
             ctx: ctx.clone(),
             config: Rc::new(config),
             env,
@@ -126,7 +122,13 @@ impl LocalShell {
             name: name.into(),
             commands: Rc::default(),
             families: Families::default(),
-        })
+        };
+        // The first effects are the last to be undone: by then every task that waits for a command is gone.
+        let (left, hurry) = (shell.clone(), CancellationToken::new());
+        let hurried = hurry.clone();
+        ctx.on(move |_, _: &Hurry| hurry.cancel())?;
+        ctx.effect(|| async move || left.stop(hurried).await)?;
+        Ok(shell)
     }
 
     fn grace(&self) -> Duration {

@@ -312,8 +312,9 @@ impl Running {
         self.err.wait_for(text, 0);
     }
 
-    pub(crate) fn wait_for_output(&self, text: &str) {
-        self.out.wait_for(text, 0);
+    /// Waits until something was said so many times.
+    pub(crate) fn wait_for_errors(&self, text: &str, times: usize) {
+        (0..times).fold(0, |from, _| self.err.wait_for(text, from));
     }
 
     /// Ends it as a power cut would, and gives what it printed until then.
@@ -322,6 +323,16 @@ impl Running {
         self.child.wait().unwrap();
         assert!(self.out.has_ended());
         self.out.all()
+    }
+
+    /// What it has written so far.
+    pub(crate) fn output(&self) -> String {
+        self.out.all()
+    }
+
+    /// What it has complained of so far.
+    pub(crate) fn errors(&self) -> String {
+        self.err.all()
     }
 
     /// Waits for its end while the pipe at its input stays open and silent.
