@@ -20,10 +20,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use nix::sys::signal::Signal;
+use nix::{libc, sys::signal::Signal};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::{join, select, sync::oneshot, time::timeout};
+use tokio::{
+    join, select,
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -72,6 +77,8 @@ impl Default for Config {
 
 /// Provides `shell`.
 pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
+    // A file-size limit is to be an error of the write that meets it, not the death of the program.
+    drop(signal(SignalKind::from_raw(libc::SIGXFSZ))?);
     let shell = LocalShell::new(&ctx, config, env.shared())?;
     // The first effect is the last to be undone: by then every task that waits for a command is gone.
     let left = shell.clone();

@@ -8,11 +8,16 @@ use crate::model::Model;
 use crate::support::{Ended, Folder, Running, kinds, reason, texts, until};
 use crate::terminal::Terminal;
 
+/// What the user says to have these commands run.
+fn said(commands: &[impl AsRef<str>]) -> String {
+    let lines: Vec<_> = commands.iter().map(|it| format!("$ {}", it.as_ref())).collect();
+    lines.join("\n")
+}
+
 /// What the model is told of these commands, which run in one turn; and how the program ended.
 fn run_in(folder: &Folder, model: &Model, shell: &str, commands: &[&str]) -> (Vec<String>, Ended) {
     folder.save(&model.list(shell));
-    let text: String = commands.iter().map(|it| format!("$ {it}\n")).collect();
-    let ended = folder.run(&["-"], &text);
+    let ended = folder.run(&["-"], &said(commands));
     assert_eq!(model.faults(), Vec::<String>::new());
     (texts(&folder.log(), "tool/result").into_iter().map(Into::into).collect(), ended)
 }
@@ -52,9 +57,8 @@ fn a_10_at_a_terminal_no_command_gets_it_and_none_waits_for_an_answer() {
         ),
         format!("cd r; git -c sequence.editor=\"{editor}\" rebase -q -i --root"),
     ];
-    let text: String = commands.iter().map(|it| format!("$ {it}\n")).collect();
 
-    let terminal = Terminal::start(folder.command(&[&text]));
+    let terminal = Terminal::start(folder.command(&[&said(&commands)]));
     let (before, after) = (terminal.modes_at_first.clone(), terminal.modes_at_the_end());
     let (shown, status) = terminal.ended();
 

@@ -13,6 +13,7 @@ use nix::libc;
 
 use super::{
     error::PersistenceError,
+    folder::sync_names,
     read::{self, Fault, Log, Tail},
 };
 
@@ -173,7 +174,10 @@ fn put_aside(log: &Path, bytes: &[u8]) -> Result<PathBuf, PersistenceError> {
     for aside in names.map(|name| log.with_extension(name)) {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);
         match file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())) {
-            Ok(()) => return Ok(aside),
+            Ok(()) => {
+                sync_names(log.parent().unwrap_or(log))?;
+                return Ok(aside);
+            }
             Err(err) if err.kind() == ErrorKind::AlreadyExists => {}
             Err(err) => return Err(PersistenceError::io("write", aside)(err)),
         }

@@ -7,7 +7,7 @@ use std::{
     borrow::Cow,
     cell::RefCell,
     collections::VecDeque,
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -149,6 +149,10 @@ impl Capture {
 
 impl Spill {
     fn create(dir: &Path) -> io::Result<Self> {
+        if dir.is_symlink() {
+            // A project that is cloned could bring such a link, and have output written where its author wants it.
+            return Err(io::Error::new(ErrorKind::NotADirectory, "a symbolic link"));
+        }
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let mut number = 1;
         loop {
@@ -167,6 +171,8 @@ impl Spill {
             Ok(()) => Self::Open { file, path, room: room - fits.len() },
             Err(err) => {
                 tracing::warn!("{}: {err}", path.display());
+                // The room may be the last of the disk, and the log needs it more.
+                fs::remove_file(path).ok();
                 Self::Failed
             }
         }
