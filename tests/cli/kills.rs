@@ -137,6 +137,30 @@ fn h_089_a_kill_within_a_write_leaves_whole_lines_and_a_tail_that_is_put_aside()
     assert!(torn > 0, "no kill came within a write");
 }
 
+#[test]
+fn h_090_a_repair_that_is_killed_can_be_done_again() {
+    let model = Model::start();
+    let calls = vec!["$ true"; 300].join(" § ");
+    let whole = Folder::with(&model.list(""));
+    assert_eq!(whole.run(&[&calls], "").code(), 0);
+    let text = fs::read_to_string(&whole.sessions()[0]).unwrap();
+    let open: String = text.split_inclusive('\n').take(6).collect();
+
+    for number in 1..=20 {
+        let folder = Folder::with(&model.list(""));
+        let log = folder.path().join(".nano/sessions/20260101-000000-abcdef.jsonl");
+        fs::create_dir_all(log.parent().unwrap()).unwrap();
+        fs::write(&log, &open).unwrap();
+        let repair = Running::start(folder.command(&["--repair", &id_of(&log)]));
+        wait_until_written(&folder, open.len() + number * 2000, Duration::ZERO);
+        repair.kill();
+        assert!(fs::read_to_string(&log).unwrap().starts_with(&open));
+
+        check(&folder, &model, "");
+        assert_eq!(texts(&events(&log), "tool/result").len(), 301);
+    }
+}
+
 /// Waits until the log has so many bytes. Nothing tells of this but looking, so often.
 fn wait_until_written(folder: &Folder, bytes: usize, pause: Duration) {
     let begun = Instant::now();

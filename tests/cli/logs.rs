@@ -1,6 +1,8 @@
 //! Logs as other programs, other versions and other users leave them: the cases of the session log, with the real program.
 
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +11,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::model::Model;
-use crate::support::{Ended, Folder, Running, id_of, scripted};
+use crate::support::{Ended, Folder, Running, id_of, said, scripted};
 
 /// A folder with a session of two turns, each with a call; and the log of that.
 fn folder_with_a_session(model: &Model) -> (Folder, PathBuf) {
@@ -135,6 +137,66 @@ fn a_22_an_id_that_leads_outside_is_not_followed_and_says_something_else_than_an
     assert_eq!(fs::read(&victim).unwrap(), before);
     let unknown = folder.run(&["--resume", "20260101-000000-nobody", "hi"], "");
     assert!(unknown.err.contains("no session `20260101-000000-nobody`"), "{}", unknown.err);
+}
+
+#[test]
+fn h_094_a_session_in_use_is_neither_gone_on_with_nor_repaired_nor_continued() {
+    let model = Model::start();
+    let (folder, log) = folder_with_a_session(&model);
+    let id = id_of(&log);
+    let mut holder = Running::start(folder.command(&["--resume", &id]));
+    holder.wait_for_error(&id);
+    let before = fs::read(&log).unwrap();
+
+    for arguments in [&["--resume", &id, "more"][..], &["--repair", &id], &["-c", "more"]] {
+        let ended = folder.run(arguments, "");
+        assert_eq!((ended.code(), ended.err.contains("in use")), (2, true), "{}", ended.err);
+    }
+    assert_eq!(fs::read(&log).unwrap(), before);
+    holder.end_of_input();
+    assert_eq!(holder.ended().code(), 0);
+}
+
+#[test]
+fn h_094_of_many_programs_that_resume_at_once_each_has_the_session_alone() {
+    let model = Model::start();
+    let (folder, log) = folder_with_a_session(&model);
+    let id = id_of(&log);
+    let before = said(&folder.log()).len();
+
+    let all = (0..8).map(|_| {
+        let mut running = Running::start(folder.command(&["--resume", &id, "$ echo more"]));
+        running.end_of_input();
+        running
+    });
+    let all: Vec<_> = all.collect();
+    let codes: Vec<_> = all.into_iter().map(|it| it.ended().code()).collect();
+
+    let done = codes.iter().filter(|it| **it == 0).count();
+    assert!(done > 0 && codes.iter().all(|it| [0, 2].contains(it)), "{codes:?}");
+    assert_eq!((said(&folder.log()).len(), model.faults()), (before + done, vec![]));
+    assert_eq!(folder.run(&["--resume", &id, "more"], "").code(), 0);
+}
+
+#[test]
+fn a_folder_whose_name_is_not_utf_8_is_the_same_one_at_resume() {
+    let model = Model::start();
+    let outside = Folder::new();
+    let odd = outside.path().join(OsStr::from_bytes(b"odd-\xff"));
+    fs::create_dir(&odd).unwrap();
+    fs::write(odd.join("cordis.yml"), model.list("")).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = outside.command(arguments);
+        command.current_dir(&odd);
+        let mut running = Running::start(command);
+        running.end_of_input();
+        running.ended()
+    };
+
+    run(&["$ pwd"]);
+    let ended = run(&["-c", "more"]);
+
+    assert_eq!((ended.code(), ended.err.as_str()), (0, ""));
 }
 
 #[test]
