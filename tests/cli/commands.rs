@@ -161,6 +161,20 @@ fn a_13_how_a_command_ended_stands_on_its_own_line_whatever_it_printed() {
 }
 
 #[test]
+fn a_16_a_progress_bar_is_told_to_the_model_as_it_looks_in_the_end() {
+    let bar = "printf 'A\\033[2J\\033]0;T\\007B\\n'; for i in {1..5000}; do printf '\\r%d%%' $i; done; echo";
+
+    let results = run("", &[bar]);
+
+    let [result] = &results[..] else { unreachable!("there is one call") };
+    assert!(
+        result.starts_with('A') && result.ends_with("B\n5000%\n\n[exit code: 0]"),
+        "{result:?}"
+    );
+    assert!(result.len() < 100);
+}
+
+#[test]
 fn a_14_a_working_directory_that_is_gone_is_named_and_nothing_runs_elsewhere() {
     let (outside, model) = (Folder::new(), Model::start());
     let logs = outside.path().join("logs");

@@ -17,6 +17,9 @@ use super::{
     read::{self, Fault, Log, Tail},
 };
 
+/// What is longer is not read.
+const LARGEST: u64 = 2 << 30;
+
 /// The log of one session.
 // Invariant: the lock is that of the open file. The system drops it with the process, however that ends, and children
 // do not inherit it.
@@ -63,6 +66,10 @@ impl LogFile {
     /// Reads and judges it; nothing is changed.
     pub fn read(&self) -> Result<Log, PersistenceError> {
         let mut file = &self.file;
+        let bytes = file.metadata().map_err(PersistenceError::io("read", &self.path))?.len();
+        if bytes > LARGEST {
+            return Err(PersistenceError::TooLarge { path: self.path.clone(), bytes });
+        }
         let start = file.seek(SeekFrom::Start(0)).map_err(Fault::Io);
         start.and_then(|_| read::read(BufReader::with_capacity(1 << 16, file))).map_err(|fault| {
             match fault {
