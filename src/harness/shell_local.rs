@@ -77,8 +77,6 @@ impl Default for Config {
 
 /// Provides `shell`.
 pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
-    // A file-size limit is to be an error of the write that meets it, not the death of the program.
-    drop(signal(SignalKind::from_raw(libc::SIGXFSZ))?);
     let shell = LocalShell::new(&ctx, config, env.shared())?;
     // The first effect is the last to be undone: by then every task that waits for a command is gone.
     let left = shell.clone();
@@ -106,6 +104,8 @@ impl LocalShell {
     fn new(ctx: &Context, config: Config, env: Rc<Env>) -> Result<Self, ShellError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+        // A file-size limit is to be an error of the write that meets it, not the death of the program.
+        drop(signal(SignalKind::from_raw(libc::SIGXFSZ)));
         let name = format!("{}-{now:x}", std::process::id());
         let cwd =
             std::env::current_dir().map_err(|source| ShellError::NoCurrentDirectory { source })?;
