@@ -169,11 +169,10 @@ impl Persistence {
     /// Paths in the conversation mean another place if the session began in another folder.
     fn moved(&self, events: &[Event]) -> Option<String> {
         let logged = events.iter().rev().find_map(|event| match &event.body {
-            EventBody::TurnStart { cwd, .. } if !cwd.is_empty() => Some(Path::new(cwd)),
+            EventBody::TurnStart { cwd, .. } if !cwd.is_empty() => Some(cwd),
             _ => None,
         })?;
-        let (old, new) = (logged.display(), self.cwd.display());
-        (logged != self.cwd)
-            .then(|| format!("this session ran in {old}; commands run in {new} now"))
+        let now = self.cwd.to_string_lossy();
+        (*logged != now).then(|| format!("this session ran in {logged}; commands run in {now} now"))
     }
 }

@@ -20,10 +20,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use nix::sys::signal::Signal;
+use nix::{libc, sys::signal::Signal};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::{join, select, sync::oneshot, time::timeout};
+use tokio::{
+    join, select,
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -109,6 +114,8 @@ impl LocalShell {
     ) -> Result<Self, BoxError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+        // A file-size limit is to be an error of the write that meets it, not the death of the program.
+        drop(signal(SignalKind::from_raw(libc::SIGXFSZ)));
         let name = format!("{}-{now:x}", std::process::id());
         let cwd =
             std::env::current_dir().map_err(|source| ShellError::NoCurrentDirectory { source })?;

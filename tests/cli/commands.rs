@@ -8,11 +8,16 @@ use crate::model::Model;
 use crate::support::{Ended, Folder, Running, kinds, reason, texts, until};
 use crate::terminal::Terminal;
 
+/// What the user says to have these commands run.
+fn said(commands: &[impl AsRef<str>]) -> String {
+    let lines: Vec<_> = commands.iter().map(|it| format!("$ {}", it.as_ref())).collect();
+    lines.join("\n")
+}
+
 /// What the model is told of these commands, which run in one turn; and how the program ended.
 fn run_in(folder: &Folder, model: &Model, shell: &str, commands: &[&str]) -> (Vec<String>, Ended) {
     folder.save(&model.list(shell));
-    let text: String = commands.iter().map(|it| format!("$ {it}\n")).collect();
-    let ended = folder.run(&["-"], &text);
+    let ended = folder.run(&["-"], &said(commands));
     assert_eq!(model.faults(), Vec::<String>::new());
     (texts(&folder.log(), "tool/result").into_iter().map(Into::into).collect(), ended)
 }
@@ -52,9 +57,8 @@ fn a_10_at_a_terminal_no_command_gets_it_and_none_waits_for_an_answer() {
         ),
         format!("cd r; git -c sequence.editor=\"{editor}\" rebase -q -i --root"),
     ];
-    let text: String = commands.iter().map(|it| format!("$ {it}\n")).collect();
 
-    let terminal = Terminal::start(folder.command(&[&text]));
+    let terminal = Terminal::start(folder.command(&[&said(&commands)]));
     let (before, after) = (terminal.modes_at_first.clone(), terminal.modes_at_the_end());
     let (shown, status) = terminal.ended();
 
@@ -154,6 +158,20 @@ fn a_13_how_a_command_ended_stands_on_its_own_line_whatever_it_printed() {
             "[stderr]\ne\n[exit code: 1]",
         ]
     );
+}
+
+#[test]
+fn a_16_a_progress_bar_is_told_to_the_model_as_it_looks_in_the_end() {
+    let bar = "printf 'A\\033[2J\\033]0;T\\007B\\n'; for i in {1..5000}; do printf '\\r%d%%' $i; done; echo";
+
+    let results = run("", &[bar]);
+
+    let [result] = &results[..] else { unreachable!("there is one call") };
+    assert!(
+        result.starts_with('A') && result.ends_with("B\n5000%\n\n[exit code: 0]"),
+        "{result:?}"
+    );
+    assert!(result.len() < 100);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is left of a run, however it ends: no process, no lock, no half of a turn that cannot be told.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::Path;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -113,7 +113,7 @@ fn folder_with_a_sleeper(model: &Model) -> (Folder, &'static str) {
     (Folder::with(&model.list("graceMs: 200")), "$ echo $$ > pid; echo > started; sleep 60")
 }
 
-fn resume(folder: &Folder, log: &PathBuf) -> Ended {
+fn resume(folder: &Folder, log: &Path) -> Ended {
     folder.run(&["--resume", &id_of(log), "more"], "")
 }
 
@@ -155,7 +155,7 @@ fn a_26_a_turn_that_was_killed_in_a_call_is_refused_by_that_event_until_it_is_re
         "{}",
         refused.err
     );
-    assert!(before == untouched && before.iter().filter(|it| **it == b'\n').count() == 6);
+    assert_eq!((before == untouched, before.split(|it| *it == b'\n').count()), (true, 7));
     assert_eq!((refused.code(), repaired.code(), resumed.code()), (2, 0, 0), "{}", resumed.err);
     assert_eq!(model.faults(), Vec::<String>::new());
 }
@@ -169,4 +169,41 @@ fn a_26_a_result_is_in_the_log_before_anybody_asks_the_model_again() {
     running.kill();
 
     assert_eq!(texts(&folder.log(), "tool/result"), ["hold\n\n[exit code: 0]"]);
+}
+
+/// Runs a line of shell in which `.nano` is a disk of 64 kB, and takes what is on it out of there. Nothing where the system
+/// does not let users have disks of their own.
+fn with_a_small_disk(folder: &Folder, line: &str) -> Option<Ended> {
+    fs::create_dir(folder.path().join(".nano")).unwrap();
+    let mounts = "mount -t tmpfs -o size=64k,mode=700 none .nano";
+    let own =
+        |line: &str| folder.shell_command(&format!("unshare -rm bash -c '{mounts} && {line}'"));
+    if !own("true").status().unwrap().success() {
+        return None;
+    }
+    let take_out = "status=$?; cp -r .nano out; exit $status";
+    let mut running = Running::start(own(&format!("{line}; {take_out}")));
+    running.end_of_input();
+    let ended = running.ended();
+    fs::remove_dir(folder.path().join(".nano")).unwrap();
+    fs::rename(folder.path().join("out"), folder.path().join(".nano")).unwrap();
+    Some(ended)
+}
+
+#[test]
+fn h_092_on_a_full_disk_the_turn_ends_with_the_reason_and_the_log_can_be_repaired() {
+    let model = Model::start();
+    let folder = Folder::with(&model.list(""));
+    folder.write("say", &"$ head -c 20000 /dev/zero | tr '\\0' x\n".repeat(10));
+    let Some(ended) = with_a_small_disk(&folder, "nano-cordis - <say") else { return };
+    let log = folder.sessions().remove(0);
+    let full = fs::read_to_string(&log).unwrap();
+
+    let repaired = folder.run(&["--repair", &id_of(&log)], "");
+    let resumed = resume(&folder, &log);
+
+    assert!(ended.code() == 1 && ended.err.contains("--repair"), "{ended:?}");
+    assert!(full.ends_with("}\n") && fs::read_to_string(&log).unwrap().starts_with(&full));
+    assert_eq!((repaired.code(), resumed.code()), (0, 0), "{} {}", repaired.err, resumed.err);
+    assert_eq!((model.faults(), reason(&folder.log())), (vec![], "completed"));
 }

@@ -1,13 +1,17 @@
 //! Logs as other programs, other versions and other users leave them: the cases of the session log, with the real program.
 
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use serde_json::{Value, json};
+
 use crate::model::Model;
-use crate::support::{Ended, Folder, Running, id_of, scripted};
+use crate::support::{Ended, Folder, Running, id_of, said, scripted};
 
 /// A folder with a session of two turns, each with a call; and the log of that.
 fn folder_with_a_session(model: &Model) -> (Folder, PathBuf) {
@@ -136,6 +140,66 @@ fn a_22_an_id_that_leads_outside_is_not_followed_and_says_something_else_than_an
 }
 
 #[test]
+fn h_094_a_session_in_use_is_neither_gone_on_with_nor_repaired_nor_continued() {
+    let model = Model::start();
+    let (folder, log) = folder_with_a_session(&model);
+    let id = id_of(&log);
+    let mut holder = Running::start(folder.command(&["--resume", &id]));
+    holder.wait_for_error(&id);
+    let before = fs::read(&log).unwrap();
+
+    for arguments in [&["--resume", &id, "more"][..], &["--repair", &id], &["-c", "more"]] {
+        let ended = folder.run(arguments, "");
+        assert_eq!((ended.code(), ended.err.contains("in use")), (2, true), "{}", ended.err);
+    }
+    assert_eq!(fs::read(&log).unwrap(), before);
+    holder.end_of_input();
+    assert_eq!(holder.ended().code(), 0);
+}
+
+#[test]
+fn h_094_of_many_programs_that_resume_at_once_each_has_the_session_alone() {
+    let model = Model::start();
+    let (folder, log) = folder_with_a_session(&model);
+    let id = id_of(&log);
+    let before = said(&folder.log()).len();
+
+    let all = (0..8).map(|_| {
+        let mut running = Running::start(folder.command(&["--resume", &id, "$ echo more"]));
+        running.end_of_input();
+        running
+    });
+    let all: Vec<_> = all.collect();
+    let codes: Vec<_> = all.into_iter().map(|it| it.ended().code()).collect();
+
+    let done = codes.iter().filter(|it| **it == 0).count();
+    assert!(done > 0 && codes.iter().all(|it| [0, 2].contains(it)), "{codes:?}");
+    assert_eq!((said(&folder.log()).len(), model.faults()), (before + done, vec![]));
+    assert_eq!(folder.run(&["--resume", &id, "more"], "").code(), 0);
+}
+
+#[test]
+fn a_folder_whose_name_is_not_utf_8_is_the_same_one_at_resume() {
+    let model = Model::start();
+    let outside = Folder::new();
+    let odd = outside.path().join(OsStr::from_bytes(b"odd-\xff"));
+    fs::create_dir(&odd).unwrap();
+    fs::write(odd.join("cordis.yml"), model.list("")).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = outside.command(arguments);
+        command.current_dir(&odd);
+        let mut running = Running::start(command);
+        running.end_of_input();
+        running.ended()
+    };
+
+    run(&["$ pwd"]);
+    let ended = run(&["-c", "more"]);
+
+    assert_eq!((ended.code(), ended.err.as_str()), (0, ""));
+}
+
+#[test]
 fn a_23_whatever_the_umask_nobody_else_can_read_anything_at_any_moment() {
     let model = Model::start();
     let folder = Folder::with(&model.list(""));
@@ -161,9 +225,9 @@ fn a_23_whatever_the_umask_nobody_else_can_read_anything_at_any_moment() {
     });
 
     assert_eq!(seen, []);
-    let modes: Vec<_> = entries(&nano).into_iter().map(|(_, mode)| mode).collect();
-    assert_eq!(modes.iter().filter(|it| **it == 0o700).count(), 3, "{:?}", entries(&nano));
-    assert_eq!(modes.iter().filter(|it| **it == 0o600).count(), 3, "{:?}", entries(&nano));
+    let now: Vec<_> = entries(&nano).into_iter().map(|(_, mode)| mode).collect();
+    assert_eq!(now.iter().filter(|it| **it == 0o700).count(), 3, "{:?}", entries(&nano));
+    assert_eq!(now.iter().filter(|it| **it == 0o600).count(), 3, "{:?}", entries(&nano));
 }
 
 #[test]
@@ -225,61 +289,50 @@ fn a_24_a_log_of_another_version_is_gone_on_with_or_refused_by_line_and_name() {
 
 /// A closed log of so many turns, each with a call whose result has 10 kB.
 fn long_log(turns: usize) -> String {
-    let mut lines = Vec::new();
+    let (mut text, mut seq) = (String::new(), 0);
+    let mut add = |kind: &str, data: Value| {
+        text += &json!({"seq": seq, "time": 1, "type": kind, "data": data}).to_string();
+        text.push('\n');
+        seq += 1;
+    };
     for turn in 1..=turns {
-        let place = format!("\"turn\":{turn},\"step\":1");
-        let result = "x".repeat(10_000);
-        let call = format!(
-            "{{\"id\":\"c{turn}\",\"type\":\"function\",\"function\":{{\"name\":\"bash\",\"arguments\":\"{{}}\"}}}}"
+        let id = format!("c{turn}");
+        let function = json!({"name": "bash", "arguments": "{}"});
+        let asked = json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function", "function": function}]});
+        let told = json!({"role": "tool", "tool_call_id": id, "content": "x".repeat(10_000)});
+        add("turn/start", json!({"turn": turn, "format": 1, "cwd": ""}));
+        add("step/start", json!({"turn": turn, "step": 1}));
+        add(
+            "user/message",
+            json!({"turn": turn, "step": 1, "message": {"role": "user", "content": "go"}}),
         );
-        let events = [
-            ("turn/start", format!("\"turn\":{turn},\"format\":1,\"cwd\":\"\"")),
-            ("step/start", place.clone()),
-            (
-                "user/message",
-                format!("{place},\"message\":{{\"role\":\"user\",\"content\":\"go\"}}"),
-            ),
-            (
-                "assistant/message",
-                format!(
-                    "{place},\"message\":{{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{call}]}}"
-                ),
-            ),
-            (
-                "tool/call",
-                format!("{place},\"callId\":\"c{turn}\",\"name\":\"bash\",\"arguments\":\"{{}}\""),
-            ),
-            (
-                "tool/result",
-                format!(
-                    "{place},\"callId\":\"c{turn}\",\"name\":\"bash\",\"isError\":false,\"message\":{{\"role\":\"tool\",\"tool_call_id\":\"c{turn}\",\"content\":\"{result}\"}}"
-                ),
-            ),
-            ("step/end", place),
-            ("turn/end", format!("\"turn\":{turn},\"reason\":\"completed\"")),
-        ];
-        lines.extend(events);
+        add("assistant/message", json!({"turn": turn, "step": 1, "message": asked}));
+        add(
+            "tool/call",
+            json!({"turn": turn, "step": 1, "callId": id, "name": "bash", "arguments": "{}"}),
+        );
+        add(
+            "tool/result",
+            json!({"turn": turn, "step": 1, "callId": id, "name": "bash", "isError": false, "message": told}),
+        );
+        add("step/end", json!({"turn": turn, "step": 1}));
+        add("turn/end", json!({"turn": turn, "reason": "completed"}));
     }
-    let numbered = lines.into_iter().enumerate();
-    numbered
-        .map(|(seq, (kind, data))| {
-            format!("{{\"seq\":{seq},\"time\":1,\"type\":\"{kind}\",\"data\":{{{data}}}}}\n")
-        })
-        .collect()
+    text
 }
 
 /// Bytes that a program read, and the most memory that it had, after one turn beside or on a log of so many turns.
-fn cost_of_a_turn(turns: usize, arguments: &[&str]) -> (usize, usize, usize) {
+fn cost_of_a_turn(turns: usize, arguments: &[&str]) -> (u64, u64, u64) {
     let folder = Folder::with(&scripted("{content: ok}"));
     let log = folder.path().join(".nano/sessions/20260101-000000-abcdef.jsonl");
     fs::create_dir_all(log.parent().unwrap()).unwrap();
     fs::write(&log, long_log(turns)).unwrap();
-    let size = fs::metadata(&log).unwrap().len() as usize;
+    let size = fs::metadata(&log).unwrap().len();
 
     let mut running = Running::start(folder.command(arguments));
     running.write("more\n");
     running.wait_for_output("assistant> ok");
-    let of = |file: &str, field: &str| -> usize {
+    let of = |file: &str, field: &str| -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/{file}", running.id())).unwrap();
         let value = text.lines().find_map(|it| it.strip_prefix(field)).unwrap();
         value.trim().trim_end_matches(" kB").parse().unwrap()

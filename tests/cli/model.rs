@@ -103,9 +103,8 @@ fn read_body(stream: &TcpStream) -> Option<Vec<u8>> {
         reader.read_line(&mut line).ok()?;
         match line.trim().to_lowercase().split_once(": ") {
             Some(("content-length", value)) => length = value.parse().ok(),
-            Some(_) => {}
             None if line.trim().is_empty() => break,
-            None => {}
+            _ => {}
         }
     }
     let mut body = vec![0; length?];

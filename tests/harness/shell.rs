@@ -1,6 +1,12 @@
 //! The local shell: what a command gives, what it gets, and what is refused.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, rc::Rc, time::Instant};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::PathBuf,
+    rc::Rc,
+    time::Instant,
+};
 
 use nano_cordis::{
     cordis::plugin,
@@ -128,6 +134,32 @@ fn h_134_a_file_that_cannot_be_made_costs_only_the_file() {
 
         assert_eq!((result.stdout.left_out, result.stdout.file), (10_000, None));
         assert!(result.stdout.text.contains("\n… 10000 bytes left out …\n"));
+    });
+}
+
+#[test]
+fn h_134_a_file_that_meets_a_limit_of_the_system_is_given_up_and_takes_no_room() {
+    let test = "shell::h_134_a_file_that_meets_a_limit_of_the_system_is_given_up_and_takes_no_room";
+    in_process("ulimit -f 80", test, |_| {
+        shell(plain(), async |rig| {
+            let result = rig.run("head -c 60000 /dev/zero").await;
+
+            assert_eq!((result.stdout.left_out, result.stdout.file), (30_000, None));
+            assert_eq!(names(&rig.path("spill")), Vec::<String>::new());
+        });
+    });
+}
+
+#[test]
+fn h_134_no_file_is_made_behind_a_link() {
+    shell(plain(), async |rig| {
+        fs::create_dir(rig.path("elsewhere")).unwrap();
+        symlink("elsewhere", rig.path("spill")).unwrap();
+
+        let result = rig.run("head -c 60000 /dev/zero").await;
+
+        assert_eq!((result.stdout.left_out, result.stdout.file), (30_000, None));
+        assert_eq!(names(&rig.path("elsewhere")), Vec::<String>::new());
     });
 }
 

@@ -58,12 +58,7 @@ impl Folder {
     pub fn sync(&self) -> Result<(), PersistenceError> {
         let above = self.own().last().and_then(Path::parent);
         for folder in self.own().chain(above) {
-            match File::open(folder).and_then(|it| it.sync_all()) {
-                // Not every system lets a folder be synced, nor every folder be opened by those who may write to it.
-                Err(err) if matches!(err.kind(), InvalidInput | PermissionDenied | Unsupported) => {
-                }
-                synced => synced.map_err(PersistenceError::io("sync", folder))?,
-            }
+            sync_names(folder)?;
         }
         Ok(())
     }
@@ -129,6 +124,15 @@ impl Folder {
             Some(link) => Err(PersistenceError::Linked { path: link.into() }),
             None => Ok(()),
         }
+    }
+}
+
+/// Waits until the names in a folder are on the disk.
+pub(super) fn sync_names(folder: &Path) -> Result<(), PersistenceError> {
+    match File::open(folder).and_then(|it| it.sync_all()) {
+        // Not every system lets a folder be synced, nor every folder be opened by those who may write to it.
+        Err(err) if matches!(err.kind(), InvalidInput | PermissionDenied | Unsupported) => Ok(()),
+        synced => synced.map_err(PersistenceError::io("sync", folder)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     borrow::Cow,
     cell::RefCell,
     collections::VecDeque,
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -149,6 +149,10 @@ impl Capture {
 
 impl Spill {
     fn create(dir: &Path) -> io::Result<Self> {
+        if dir.is_symlink() {
+            // A project that is cloned could bring such a link, and have output written where its author wants it.
+            return Err(io::Error::new(ErrorKind::NotADirectory, "a symbolic link"));
+        }
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let mut number = 1;
         loop {
@@ -167,6 +171,8 @@ impl Spill {
             Ok(()) => Self::Open { file, path, room: room - fits.len() },
             Err(err) => {
                 tracing::warn!("{}: {err}", path.display());
+                // The room may be the last of the disk, and the log needs it more.
+                fs::remove_file(path).ok();
                 Self::Failed
             }
         }
@@ -192,4 +198,57 @@ fn without_cut_end(bytes: &[u8]) -> &[u8] {
 fn without_cut_start(bytes: &[u8]) -> &[u8] {
     let cut = bytes.iter().take(3).take_while(|it| **it & 0xC0 == 0x80).count();
     &bytes[cut..]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{
+        collection::vec,
+        prelude::{ProptestConfig, any},
+        prop_assert, prop_assert_eq, proptest,
+        sample::Index,
+    };
+
+    use super::*;
+
+    fn captured(text: &[u8], cuts: &[Index], dir: &Path) -> Output {
+        let mut capture = Capture::new(dir, Mask::default());
+        let mut cuts: Vec<_> = cuts.iter().map(|it| it.index(text.len() + 1)).collect();
+        cuts.sort_unstable();
+        cuts.push(text.len());
+        let mut from = 0;
+        for to in cuts {
+            capture.read(&text[from..to]);
+            from = to;
+        }
+        capture.close()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn h_134_wherever_output_is_cut_its_ends_are_whole_characters(
+            letters in "\\PC{1,9}",
+            length in HEAD + TAIL - 9..HEAD + TAIL + 99,
+            cuts in vec(any::<Index>(), 0..5),
+        ) {
+            let text: String = letters.chars().cycle().take(length / letters.len() * letters.chars().count()).collect();
+            let dir = tempfile::tempdir().unwrap();
+
+            let output = captured(text.as_bytes(), &cuts, dir.path());
+
+            prop_assert!(!output.replaced);
+            if text.len() <= HEAD + TAIL {
+                prop_assert_eq!((&output.text, output.left_out), (&text, 0));
+                return Ok(());
+            }
+            let left_out = usize::try_from(output.left_out).unwrap();
+            let head = text.floor_char_boundary(HEAD);
+            let tail = text.ceil_char_boundary(text.len() - TAIL);
+            prop_assert!(output.text.starts_with(&text[..head]) && output.text.ends_with(&text[tail..]));
+            prop_assert_eq!(left_out, tail - head);
+            prop_assert_eq!(fs::read_to_string(output.file.unwrap()).unwrap(), text);
+        }
+    }
 }

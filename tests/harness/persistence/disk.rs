@@ -176,6 +176,22 @@ fn begin_without_a_descriptor(dir: &Path) {
     });
 }
 
+#[test]
+fn a_25_a_log_that_is_too_large_for_memory_is_refused_in_words() {
+    desk(async |desk| {
+        desk.put("one", "");
+        File::options().write(true).open(desk.path("one")).unwrap().set_len(3 << 30).unwrap();
+
+        let refused = desk.load("one").unwrap_err().to_string();
+
+        assert!(
+            refused.ends_with("has 3221225472 bytes, more than a session can have"),
+            "{refused}"
+        );
+        assert_eq!(fs::metadata(desk.path("one")).unwrap().len(), 3 << 30);
+    });
+}
+
 fn meet_the_limit_at_once(dir: &Path) {
     let dir = dir.to_owned();
     run(async move |app| {
