@@ -6,7 +6,7 @@
 use std::{cell::OnceCell, error::Error, future::Future, io, iter, rc::Rc, time::Duration};
 
 use reqwest::{
-    Client, Response, Url,
+    Response,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION},
 };
 use tokio::time::{Instant, timeout};
@@ -15,7 +15,7 @@ use super::{
     Config,
     answer::{Answer, quote},
     body::Body,
-    client,
+    client::{self, Built},
     endpoint::shown,
     key::Key,
     mask::Mask,
@@ -29,6 +29,7 @@ use crate::harness::{
 const LARGEST_REFUSAL: usize = 64 << 10;
 /// What does not matter any more is waited for so long: the body of a refusal, the cost of a reply that is there.
 const LAST_WORDS: Duration = Duration::from_secs(10);
+const AFTERTHOUGHT: Duration = Duration::from_millis(20);
 
 /// How long a wait may last, and which setting says so.
 struct Limit {
@@ -47,7 +48,7 @@ impl Limit {
 pub(super) struct Http {
     config: Rc<Config>,
     env: Rc<Env>,
-    client: OnceCell<(Client, Option<Url>)>,
+    client: OnceCell<Built>,
 }
 
 impl Http {
@@ -57,14 +58,15 @@ impl Http {
 
     /// Sends the request; returns when the head of the answer is there.
     pub(super) async fn send(&self, body: Vec<u8>, key: Option<&Key>) -> Result<Response, Failed> {
-        let request = self.client()?.post(self.config.base_url.url().clone()).body(body);
-        let json = "application/json";
-        let wanted = if self.config.stream { "text/event-stream" } else { json };
-        let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, wanted);
-        if let Some(key) = key {
-            request = request.header(AUTHORIZATION, key.header());
+        let built = self.client()?;
+        let before = built.connections();
+        let mut sent = self.try_send(built, body.clone(), key).await?;
+        // The server closed a connection that was kept, as it may: it never saw the request.
+        let was_kept = || built.connections() == before;
+        if matches!(&sent, Err(err) if !err.is_connect() && was_kept()) {
+            sent = self.try_send(built, body, key).await?;
         }
-        match self.within(self.first_byte(), request.send()).await? {
+        match sent {
             Ok(response) => Ok(response),
             Err(err) if err.is_connect() && err.is_timeout() => {
                 let limit = Limit::of(self.config.connect_timeout_ms, "connectTimeoutMs");
@@ -76,6 +78,22 @@ impl Http {
             Err(err) if err.is_connect() => Err(self.lost("cannot connect", &err).into()),
             Err(err) => Err(self.lost("the connection broke before the answer", &err).into()),
         }
+    }
+
+    async fn try_send(
+        &self,
+        built: &Built,
+        body: Vec<u8>,
+        key: Option<&Key>,
+    ) -> Result<Result<Response, reqwest::Error>, LlmError> {
+        let request = built.client.post(self.config.base_url.url().clone()).body(body);
+        let json = "application/json";
+        let wanted = if self.config.stream { "text/event-stream" } else { json };
+        let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, wanted);
+        if let Some(key) = key {
+            request = request.header(AUTHORIZATION, key.header());
+        }
+        self.within(self.first_byte(), request.send()).await
     }
 
     /// Reads the answer to its end; its text goes to `on_delta` as it comes, the key masked.
@@ -132,6 +150,8 @@ impl Http {
                 progress = Instant::now();
             }
         }
+        // Only a connection whose answer was read to its end can be used again.
+        drop(timeout(AFTERTHOUGHT, response.chunk()).await);
         body.end(answer, on_delta)
     }
 
@@ -211,16 +231,16 @@ impl Http {
     }
 
     fn via(&self) -> String {
-        let proxy = self.client.get().and_then(|(_, proxy)| proxy.as_ref());
+        let proxy = self.client.get().and_then(|it| it.proxy.as_ref());
         proxy.map(|it| format!(", through the proxy {}", shown(it))).unwrap_or_default()
     }
 
-    fn client(&self) -> Result<&Client, LlmError> {
-        if let Some((client, _)) = self.client.get() {
-            return Ok(client);
+    fn client(&self) -> Result<&Built, LlmError> {
+        if let Some(built) = self.client.get() {
+            return Ok(built);
         }
         let built = client::build(&self.config, &self.env)?;
-        Ok(&self.client.get_or_init(|| built).0)
+        Ok(self.client.get_or_init(|| built))
     }
 }
 

@@ -112,18 +112,6 @@ fn a_request_that_is_dropped_closes_its_connection() {
     });
 }
 
-#[test]
-fn a_38_no_connection_is_kept_that_the_server_may_close_meanwhile() {
-    bench([Answer::reply("one").hold(), Answer::reply("two")], &Value::Null, async |it| {
-        it.ask(Vec::new()).await.unwrap();
-        it.server.gone().await;
-
-        let reply = it.ask(Vec::new()).await.unwrap();
-
-        assert_eq!(reply.message.content.as_deref(), Some("two"));
-    });
-}
-
 async fn timed(it: &Bench) -> (Result<Reply, LlmError>, Duration) {
     let started = tokio::time::Instant::now();
     (it.ask(Vec::new()).await, started.elapsed())
