@@ -6,7 +6,7 @@
 use std::{cell::OnceCell, error::Error, future::Future, io, iter, rc::Rc, time::Duration};
 
 use reqwest::{
-    Response,
+    Request, Response,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION},
 };
 use tokio::time::{Instant, timeout};
@@ -56,15 +56,27 @@ impl Http {
         Self { config, env, client: OnceCell::new() }
     }
 
+    /// A request to be sent, once or more often. The body is not copied for it.
+    pub(super) fn request(&self, body: Vec<u8>, key: Option<&Key>) -> Result<Request, LlmError> {
+        let request = self.client()?.client.post(self.config.base_url.url().clone()).body(body);
+        let json = "application/json";
+        let wanted = if self.config.stream { "text/event-stream" } else { json };
+        let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, wanted);
+        if let Some(key) = key {
+            request = request.header(AUTHORIZATION, key.header());
+        }
+        request.build().map_err(|err| LlmError::Setup(format!("cannot make a request: {err}")))
+    }
+
     /// Sends the request; returns when the head of the answer is there.
-    pub(super) async fn send(&self, body: Vec<u8>, key: Option<&Key>) -> Result<Response, Failed> {
+    pub(super) async fn send(&self, request: &Request) -> Result<Response, Failed> {
         let built = self.client()?;
         let before = built.connections();
-        let mut sent = self.try_send(built, body.clone(), key).await?;
+        let mut sent = self.try_send(built, request).await?;
         // The server closed a connection that was kept, as it may: it never saw the request.
         let was_kept = || built.connections() == before;
         if matches!(&sent, Err(err) if !err.is_connect() && was_kept()) {
-            sent = self.try_send(built, body, key).await?;
+            sent = self.try_send(built, request).await?;
         }
         match sent {
             Ok(response) => Ok(response),
@@ -83,17 +95,10 @@ impl Http {
     async fn try_send(
         &self,
         built: &Built,
-        body: Vec<u8>,
-        key: Option<&Key>,
+        request: &Request,
     ) -> Result<Result<Response, reqwest::Error>, LlmError> {
-        let request = built.client.post(self.config.base_url.url().clone()).body(body);
-        let json = "application/json";
-        let wanted = if self.config.stream { "text/event-stream" } else { json };
-        let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, wanted);
-        if let Some(key) = key {
-            request = request.header(AUTHORIZATION, key.header());
-        }
-        self.within(self.first_byte(), request.send()).await
+        let request = request.try_clone().expect("the body is in memory");
+        self.within(self.first_byte(), built.client.execute(request)).await
     }
 
     /// Reads the answer to its end; its text goes to `on_delta` as it comes, the key masked.

@@ -164,6 +164,22 @@ fn a_39_a_slow_answer_is_never_cut_while_bytes_come() {
 }
 
 #[test]
+fn a_39_a_slow_stream_is_never_cut_while_it_goes_on() {
+    let chunk = |it: u8| json!({"choices": [{"delta": {"content": char::from(it).to_string()}}]});
+    let pause = Duration::from_secs(80);
+    let slow = b"a slow one".iter().fold(Answer::open_stream(), |it, byte| {
+        let waiting = (0..5).fold(it, |it, _| it.say(": wait\n\n").pause(pause));
+        waiting.events(&[&chunk(*byte).to_string()]).pause(pause)
+    });
+    paused([slow.events(&["[DONE]"])], &Value::Null, async |it| {
+        let (result, time) = timed(&it).await;
+
+        assert_eq!(result.unwrap().message.content.as_deref(), Some("a slow one"));
+        assert!(time > Duration::from_mins(75));
+    });
+}
+
+#[test]
 fn a_39_connecting_has_a_limit_that_is_named() {
     bench([], &Value::Null, async |it| {
         let (base, _listener, _guests) = full_house().await;
