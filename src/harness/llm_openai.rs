@@ -4,6 +4,10 @@
 //! Full-size counterpart: the llm-deepseek package.
 //! Watch for: the request goes out as it is in the log, but for the few changes in `wire.rs`; the key goes nowhere but
 //! into one header, and what servers and commands say is masked where it holds the key.
+//!
+//! Its folder, in the order of a request: `endpoint`, `proxy`, `key` (where, which way, who); `wire` (what is sent);
+//! `client`, `http`, `retry` (the way there, its limits, another try); `body` (what comes, while it comes), `sse`,
+//! `stream`, `calls` (pieces), `reply`, `mend` (the whole); `answer`, `mask` (what errors and the screen may say).
 
 mod answer;
 mod body;

@@ -59,14 +59,14 @@ pub(super) fn build(config: &Config, env: &Env) -> Result<Built, LlmError> {
         .no_proxy();
     let proxy = proxy::choose(&config.base_url, env)?;
     if let Some(url) = &proxy {
-        builder = builder.proxy(Proxy::all(url.clone()).map_err(|err| unusable(&err))?);
+        builder = builder.proxy(Proxy::all(url.clone()).map_err(unusable)?);
     }
-    let client = builder.build().map_err(|err| unusable(&err))?;
+    let client = builder.build().map_err(unusable)?;
     Ok(Built { client, proxy, made })
 }
 
-fn unusable(err: &reqwest::Error) -> LlmError {
-    LlmError::Setup(format!("cannot make an HTTP client: {err}"))
+fn unusable(err: reqwest::Error) -> LlmError {
+    LlmError::Setup(format!("cannot make an HTTP client: {}", err.without_url()))
 }
 
 /// The well-known authorities, and those in the file that `SSL_CERT_FILE` names: a company's own, for instance.

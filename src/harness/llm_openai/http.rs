@@ -65,7 +65,8 @@ impl Http {
         if let Some(key) = key {
             request = request.header(AUTHORIZATION, key.header());
         }
-        request.build().map_err(|err| LlmError::Setup(format!("cannot make a request: {err}")))
+        let words = |err: reqwest::Error| format!("cannot make a request: {}", err.without_url());
+        request.build().map_err(|err| LlmError::Setup(words(err)))
     }
 
     /// Sends the request; returns when the head of the answer is there.
@@ -78,17 +79,21 @@ impl Http {
         if matches!(&sent, Err(err) if !err.is_connect() && was_kept()) {
             sent = self.try_send(built, request).await?;
         }
-        match sent {
-            Ok(response) => Ok(response),
-            Err(err) if err.is_connect() && err.is_timeout() => {
-                let limit = Limit::of(self.config.connect_timeout_ms, "connectTimeoutMs");
-                Err(self.late(&limit).into())
+        sent.map_err(|err| self.unanswered(&err))
+    }
+
+    fn unanswered(&self, err: &reqwest::Error) -> Failed {
+        if !err.is_connect() {
+            return self.lost("the connection broke before the answer", err).into();
+        }
+        let lost = self.lost("cannot connect", err);
+        match err {
+            _ if err.is_timeout() => {
+                let setting = "connectTimeoutMs";
+                self.late(&Limit::of(self.config.connect_timeout_ms, setting)).into()
             }
-            Err(err) if err.is_connect() && is_refused_by_tls(&err) => {
-                Err(Failed::for_good(self.lost("cannot connect", &err)))
-            }
-            Err(err) if err.is_connect() => Err(self.lost("cannot connect", &err).into()),
-            Err(err) => Err(self.lost("the connection broke before the answer", &err).into()),
+            _ if is_refused_by_tls(err) => Failed::for_good(lost),
+            _ => lost.into(),
         }
     }
 
@@ -251,9 +256,11 @@ impl Http {
 
 /// A certificate that is not trusted now is not trusted a second later either.
 fn is_refused_by_tls(err: &reqwest::Error) -> bool {
-    let mut causes = iter::successors(Some(err as &dyn Error), |it| (*it).source());
-    causes.any(|cause| {
-        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        inner.is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>)
-    })
+    iter::successors(Some(err as &(dyn Error + 'static)), |it| (*it).source()).any(is_of_tls)
+}
+
+/// Errors of the system carry others inside of them that are not their sources.
+fn is_of_tls(err: &(dyn Error + 'static)) -> bool {
+    let inner = err.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    err.is::<rustls::Error>() || inner.is_some_and(|it| is_of_tls(it))
 }
