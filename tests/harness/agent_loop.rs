@@ -8,3 +8,4 @@ mod ready;
 pub(crate) mod rig;
 mod turns;
 mod whole;
+mod wire;
