@@ -11,6 +11,7 @@ use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser, Value
 use super::text::message;
 
 /// The command line.
+#[expect(clippy::struct_excessive_bools, reason = "a flag on the command line is a bool")]
 #[derive(Debug, Clone, Default, Parser)]
 #[command(name = "nano-cordis", version, color = ColorChoice::Never, about = "A small AI agent in which everything is a plugin")]
 #[command(after_help = "Without PROMPT a conversation begins; lines from a pipe are its turns.\n\

@@ -58,7 +58,7 @@ pub(super) fn escaped(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            '\u{7f}'..='\u{9f}' => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '\u{7f}'..='\u{9f}' => escape(c, &mut shown),
             _ => shown.push(c),
         }
     }
@@ -77,13 +77,18 @@ pub(super) fn json(value: &Value) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_hostile(c) || is_unseen(c) {
-            let mut units = [0; 2];
-            shown.extend(c.encode_utf16(&mut units).iter().map(|it| format!("\\u{it:04x}")));
+            escape(c, &mut shown);
         } else {
             shown.push(c);
         }
     }
     shown
+}
+
+/// As JSON allows for any character in a text.
+fn escape(c: char, json: &mut String) {
+    let mut units = [0; 2];
+    json.extend(c.encode_utf16(&mut units).iter().map(|it| format!("\\u{it:04x}")));
 }
 
 /// Controls, and the invisible characters that reorder, hide or split what a person reads.
