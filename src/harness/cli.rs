@@ -227,6 +227,10 @@ impl Cli {
         }
         let text = self.printer.borrow_mut().event(event);
         self.console.say(&text);
+        if self.console.is_stopping() {
+            // The reader may just have gone: nothing more is begun for it.
+            self.turn.borrow().iter().for_each(CancellationToken::cancel);
+        }
     }
 
     fn show_piece(&self, AssistantDelta { session, delta }: &AssistantDelta) {

@@ -11,6 +11,7 @@ mod conversation;
 mod hostile;
 mod interrupts;
 mod json;
+mod network;
 mod one_shot;
 mod readme;
 mod reload;
