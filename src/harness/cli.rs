@@ -42,6 +42,7 @@ use self::outcome::verdict;
 use self::printer::Printer;
 use self::results::TurnResult;
 use self::status::{COMPLETED, FAILED, MISUSED};
+use self::text::seconds;
 use self::transcript::question;
 use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
 use crate::harness::agent_loop::{AgentLoop, AssistantDelta};
@@ -240,8 +241,8 @@ impl Cli {
         let text = self.printer.borrow_mut().delta(delta);
         self.console.say(&text);
         if let Delta::Retry { why, after, attempt, of } = delta {
-            let after = after.as_secs_f32();
-            self.console.notice(&format!("{why}; retry {attempt} of {of} in {after} s"));
+            let after = seconds(*after);
+            self.console.notice(&format!("{why}; retry {attempt} of {of} in {after}"));
         }
     }
 
