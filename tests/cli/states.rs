@@ -5,7 +5,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::interrupts::{command_of, is_alive};
-use crate::support::{Folder, events, list, reason, said};
+use crate::support::{Folder, events, list, reason, said, until};
 use crate::terminal::{CTRL_C, CTRL_D, HANGS_UP, Terminal};
 
 /// What is going on.
@@ -64,15 +64,13 @@ impl State {
         match self {
             State::Idle => {}
             State::TextAtPrompt => terminal.wait_for("half a line"),
-            State::ModelSilent => crate::support::until("the request", || {
-                folder
-                    .sessions()
-                    .first()
-                    .is_some_and(|it| events(it).iter().any(|it| it["type"] == "request/header"))
+            State::ModelSilent => until("the request", || {
+                let log = folder.sessions().first().map(|it| events(it)).unwrap_or_default();
+                log.iter().any(|it| it["type"] == "request/header")
             }),
             State::Streaming => terminal.wait_for("assistant> Half a sent"),
             State::WaitingToRetry => {
-                terminal.wait_for("[nano-cordis] it broke; retry 1 of 1 in 60 s")
+                terminal.wait_for("[nano-cordis] it broke; retry 1 of 1 in 60 s");
             }
             State::Running => drop(command_of(folder)),
             State::Asking => terminal.wait_for("[y/N] "),
