@@ -4,6 +4,7 @@
 mod support;
 mod terminal;
 
+mod anytime;
 mod arguments;
 mod bad_lists;
 mod conversation;

@@ -171,7 +171,8 @@ struct Written {
 
 fn value() -> impl Strategy<Value = Value> {
     // A `$` could begin a placeholder; and some characters no YAML may hold, except escaped.
-    let text = || proptest::string::string_regex("[^$\u{7f}-\u{9f}\u{fffe}\u{ffff}]{0,12}").unwrap();
+    let text =
+        || proptest::string::string_regex("[^$\u{7f}-\u{9f}\u{fffe}\u{ffff}]{0,12}").unwrap();
     let leaf = prop_oneof![
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
