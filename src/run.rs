@@ -6,38 +6,41 @@
 //! the list of plugins.
 
 mod announce;
+mod check;
 mod list;
 mod reports;
 mod signals;
 mod start;
+mod trace;
 
 use std::convert::Infallible;
 use std::io::{self, Write};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
-use tokio::time::sleep;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
+use tokio::time::{sleep, timeout};
 
 use self::announce::announce;
 use self::reports::Reports;
 use self::signals::Signals;
-use crate::cordis::{Builtins, Context, LoaderOptions, Notice};
+use crate::cordis::{Builtins, Context, Hurry, LoaderOptions, Notice, Warning};
 use crate::harness::cli::arguments::{Arguments, Refused};
 use crate::harness::cli::console::{Console, Signal};
+use crate::harness::cli::results::misused;
 use crate::harness::cli::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
 use crate::harness::env::Env;
 use crate::harness::trust::{Confirm, ConfirmChange, Trust};
 
 /// A turn that is asked to stop has so long to close its log.
 const LAST_WORDS: Duration = Duration::from_secs(4);
-/// Plugins have so long to stop.
+/// Plugins have so long to stop,
 const GRACE: Duration = Duration::from_secs(5);
+/// and only so long when somebody is in a hurry.
+const HURRY: Duration = Duration::from_secs(1);
 
 /// Runs the program with these plugins to choose from, and gives its exit status.
 pub fn run(builtins: Builtins) -> ExitCode {
@@ -45,11 +48,12 @@ pub fn run(builtins: Builtins) -> ExitCode {
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(Refused::Asked(text)) => return printed(io::stdout(), &text, COMPLETED),
-        Err(Refused::Usage(text)) => {
+        Err(Refused::Usage(text, format)) => {
+            printed(io::stdout(), &misused(format, &text, MISUSED), MISUSED);
             return printed(io::stderr(), &format!("nano-cordis: {text}\n"), MISUSED);
         }
     };
-    trace(arguments.verbose);
+    trace::show(arguments.verbose);
     if let Err(err) = hidden {
         tracing::warn!("the memory of this process can be read by others: {err}");
     }
@@ -79,18 +83,6 @@ fn hide_memory() -> nix::Result<()> {
     Ok(())
 }
 
-fn trace(verbose: u8) {
-    let level = match verbose {
-        0 => return,
-        1 => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
-    };
-    let only_ours = Targets::new().with_target(env!("CARGO_CRATE_NAME"), level);
-    let lines =
-        tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).without_time();
-    tracing_subscriber::registry().with(only_ours).with(lines).init();
-}
-
 struct Program {
     root: Context,
     console: Rc<Console>,
@@ -99,7 +91,7 @@ struct Program {
 
 impl Program {
     async fn run(arguments: Arguments, builtins: Builtins) -> u8 {
-        let signals = Signals::listen();
+        let mut signals = Signals::listen();
         let env = Rc::new(Env::process());
         let console = Rc::new(Console::new(arguments, env.get("TERM").as_deref()));
         let options = list::options(console.arguments(), builtins, env.clone());
@@ -108,20 +100,19 @@ impl Program {
         if options.file.is_some() {
             announce(&program.root, &program.console).expect("a new root context is active");
         }
-        let status = program.serve(signals, options).await;
+        let status = program.serve(&mut signals, options).await;
         program.console.close();
-        for plugin in program.root.shutdown(GRACE).await.hung {
-            program.console.warn(&format!("{plugin} did not stop within {} s", GRACE.as_secs()));
-        }
+        program.shut_down(&mut signals).await;
+        program.console.settle(status);
         status
     }
 
-    async fn serve(&self, mut signals: Signals, options: LoaderOptions) -> u8 {
+    async fn serve(&self, signals: &mut Signals, options: LoaderOptions) -> u8 {
         let stop = tokio::select! {
             biased;
             status = self.console.stop_requested() => status,
             status = self.console.finished() => return status,
-            never = self.pass_on(&mut signals) => match never {},
+            never = self.pass_on(signals) => match never {},
             never = self.lead(options) => match never {},
         };
         self.root.emit(&Signal::Stop);
@@ -129,10 +120,35 @@ impl Program {
             tokio::select! {
                 _ = self.console.finished() => {}
                 () = sleep(LAST_WORDS) => {}
-                _impatient = signals.next() => {}
+                _impatient = signals.next() => self.console.hurry(),
             }
         }
         stop
+    }
+
+    /// Ends all plugins. A signal that comes now, and a second Ctrl-C before, take the time away that they give others.
+    async fn shut_down(&self, signals: &mut Signals) {
+        let mut ending = pin!(self.root.shutdown(GRACE));
+        let impatience = async {
+            if !self.console.is_hurried() {
+                signals.next().await;
+            }
+        };
+        let ended = tokio::select! {
+            biased;
+            () = impatience => None,
+            ended = &mut ending => Some(ended),
+        };
+        if ended.is_none() {
+            self.root.emit(&Hurry);
+        }
+        let hung = match ended {
+            Some(ended) => ended.hung,
+            None => timeout(HURRY, ending).await.map(|it| it.hung).unwrap_or_default(),
+        };
+        for plugin in hung {
+            self.console.warn(&format!("{plugin} did not stop within {} s", GRACE.as_secs()));
+        }
     }
 
     async fn pass_on(&self, signals: &mut Signals) -> Infallible {
@@ -154,12 +170,13 @@ impl Program {
 fn root(console: &Rc<Console>, reports: &Rc<Reports>, env: Rc<Env>) -> Context {
     let sink = reports.clone();
     let root = Context::root_with(move |report| sink.receive(report));
-    let sink = console.clone();
+    let (sink, safety) = (console.clone(), console.clone());
     let prepared = root
         .provide(console.clone())
         .and_then(|_| root.provide(env))
-        .and_then(|_| root.on(move |_, Notice(line): &Notice| sink.notice(line)));
-    let prepared = prepared.and_then(|_| Trust::watch(&root));
+        .and_then(|_| root.on(move |_, Notice(line): &Notice| sink.notice(line)))
+        .and_then(|_| root.on(move |_, Warning(line): &Warning| safety.warn(line)))
+        .and_then(|_| Trust::watch(&root));
     let sink = console.clone();
     let confirm = async move |_, asked: Rc<Confirm>| Ok(sink.confirm(&asked).await);
     let prepared = prepared.and_then(|()| root.answer::<ConfirmChange>(confirm));

@@ -19,6 +19,7 @@ use serde_json::Value;
 pub use self::status::FiberStatus;
 use super::effect::{Cleanup, IntoCleanup, Outcome, Undo};
 use super::error::{BoxError, Error};
+use super::events::Emit;
 use super::fiber::{Fiber, FiberId};
 use super::guard::{self, Foreign, Guarded};
 use super::kernel::Kernel;
@@ -46,6 +47,14 @@ pub struct Shutdown {
     pub hung: Vec<String>,
     /// Cleanups that failed.
     pub failures: Vec<Error>,
+}
+
+/// `cordis/hurry`: the program ends and nobody wants to wait. Raised before or during [`Context::shutdown`]; whoever gives
+/// others time to end takes it back.
+pub struct Hurry;
+
+impl Emit for Hurry {
+    const NAME: &'static str = "cordis/hurry";
 }
 
 impl Context {

@@ -12,7 +12,7 @@
 mod change;
 mod check;
 mod diagnose;
-mod entries;
+pub(crate) mod entries;
 mod error;
 pub(crate) mod files;
 mod owner;
@@ -35,7 +35,7 @@ use std::{
 use tokio::sync::watch;
 
 pub use self::{
-    change::{Applied, BeforeApply, Change, EntryChange, Notice},
+    change::{Applied, BeforeApply, Change, EntryChange, Notice, Warning},
     diagnose::{EntryStatus, Standing},
     entries::Entry,
     error::{Cause, Fault, LoadError},

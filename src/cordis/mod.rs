@@ -26,7 +26,7 @@ mod report;
 mod waits;
 mod guard;
 
-pub use self::context::{Context, FiberStatus, Shutdown};
+pub use self::context::{Context, FiberStatus, Hurry, Shutdown};
 pub use self::effect::{Cleanup, IntoCleanup, Outcome, Undo, Undoing, mark};
 pub use self::error::{
     BoxError, ConfigError, Error, Fault, ListenerError, Panic, ParallelError, Shared,
@@ -34,7 +34,9 @@ pub use self::error::{
 pub use self::events::{Emit, Meaningful, Next, Parallel, Serial, Waterfall};
 pub use self::fiber::{FiberId, State};
 pub use self::guard::{LocalBoxFuture, catch_panic};
-pub use self::loader::{Applied, BeforeApply, Change, EntryChange, Loader, LoaderOptions, Notice};
+pub use self::loader::{
+    Applied, BeforeApply, Change, EntryChange, Loader, LoaderOptions, Notice, Warning,
+};
 pub use self::module::{Builtins, ModuleError, ModuleKey, ModuleSource, is_script};
 pub use self::mount::{Disposing, Mount};
 pub use self::plugin::{

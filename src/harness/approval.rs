@@ -51,9 +51,16 @@ async fn ask_first(
     if call.problem.is_some() || !guarded.covers(&call.name) {
         return next.run().await;
     }
-    let why = match ctx.serial::<ApprovalRequest>(call).await {
+    let answer = tokio::select! {
+        // First: a yes that comes when this plugin has been told to stop is too late.
+        biased;
+        () = ctx.stopping() => Ok(Some(Answer::Nobody("approval was unloaded meanwhile".into()))),
+        answer = ctx.serial::<ApprovalRequest>(call) => answer,
+    };
+    let why = match answer {
         Ok(Some(Answer::Yes)) => return next.run().await,
         Ok(Some(Answer::No)) => "the user refused this call".to_owned(),
+        Ok(Some(Answer::Nobody(why))) => format!("{why}, so this call was refused"),
         Ok(None) => "nobody was there to approve this call, so it was refused".to_owned(),
         Err(err) => format!("asking the user failed ({err}), so this call was refused"),
     };
@@ -72,12 +79,14 @@ impl Serial for ApprovalRequest {
 }
 
 /// An answer; never a bare `bool`, whose `false` would count as no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Let it run.
     Yes,
-    /// Refuse.
+    /// Refuse: the user said so.
     No,
+    /// Refuse, because nobody said anything: why.
+    Nobody(String),
 }
 
 impl Answer {

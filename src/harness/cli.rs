@@ -8,17 +8,23 @@
 
 mod answer;
 pub mod arguments;
+mod asking;
 mod confirm;
 pub mod console;
+mod ending;
 mod input;
-mod listing;
+pub(crate) mod listing;
 mod opening;
 mod outcome;
+mod output;
+mod printer;
+pub(crate) mod results;
 mod screen;
 pub mod status;
 mod stdin;
-mod text;
+pub(crate) mod text;
 mod transcript;
+mod usage;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -27,28 +33,27 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::answer::{Who, judge};
 use self::console::{Console, Entered, Signal};
 use self::opening::introduction;
 use self::outcome::verdict;
-use self::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
-use self::transcript::{Transcript, question};
+use self::printer::Printer;
+use self::results::TurnResult;
+use self::status::{COMPLETED, FAILED, MISUSED};
+use self::transcript::question;
 use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
 use crate::harness::agent_loop::{AgentLoop, AssistantDelta, RunError};
 use crate::harness::approval::{Answer, ApprovalRequest};
 use crate::harness::llm::Delta;
 use crate::harness::persistence::Persistence;
+use crate::harness::session::event::EventBody;
 use crate::harness::session::{Session, SessionEvent, Sessions};
 use crate::harness::tools::Call;
 
 const PROMPT: &str = "you> ";
-/// A second Ctrl-C within this time ends a conversation that waits for a line.
-const TWICE: Duration = Duration::from_secs(2);
-/// A turn that was cancelled has so long to close its log.
-const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Config of `cli`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -74,6 +79,7 @@ pub async fn apply(
     loader: Optional<Loader>,
 ) -> Result<(), BoxError> {
     console.lead()?;
+    let printer = RefCell::new(Printer::new(console.format(), console.arguments().quiet));
     let cli = Rc::new(Cli {
         console,
         sessions,
@@ -81,7 +87,7 @@ pub async fn apply(
         persistence,
         patience: Duration::from_millis(config.answer_wait_ms),
         session: RefCell::default(),
-        transcript: RefCell::default(),
+        printer,
         turn: watch::Sender::new(None),
         is_leaving: Cell::new(false),
         last_interrupt: Cell::new(None),
@@ -98,7 +104,7 @@ struct Cli {
     persistence: Optional<Persistence>,
     patience: Duration,
     session: RefCell<Option<Rc<Session>>>,
-    transcript: RefCell<Transcript>,
+    printer: RefCell<Printer>,
     /// There while a turn runs; Ctrl-C pulls it.
     turn: watch::Sender<Option<CancellationToken>>,
     /// This plugin is being unloaded: no further turn begins.
@@ -123,10 +129,12 @@ impl Cli {
         let is_first = self.console.begins();
         let Some(session) = self.open(is_first)? else { return Ok(()) };
         self.session.replace(Some(session.clone()));
+        let cwd = std::env::current_dir().unwrap_or_default();
+        self.console.say(&self.printer.borrow().session(session.id(), &cwd));
         // Registered after the session, so undone before it: the log is still open when a turn is closed in it.
         let leaving = self.clone();
         ctx.effect(move || async move || leaving.leave().await)?;
-        let prompt = if is_first { self.console.prompt().await } else { None };
+        let prompt = if is_first { self.console.prompt().await? } else { None };
         match prompt {
             Some(text) => self.one_shot(&session, &text).await,
             None => self.converse(&session).await,
@@ -144,12 +152,13 @@ impl Cli {
 
     async fn converse(&self, session: &Rc<Session>) {
         self.greet(session);
-        while !self.is_leaving.get() && !self.console.is_stopping() {
+        while !self.is_leaving.get() && !self.console.is_ending() {
             match self.console.line(PROMPT).await {
                 Entered::Line(text) if text.trim().is_empty() => {}
                 Entered::Line(text) => self.console.turn_ended(self.turn(session, &text).await),
                 Entered::Interrupt => self.stop(Signal::Interrupt),
                 Entered::End => return self.console.finish(self.console.conversation_status()),
+                Entered::Broken(why) => return self.console.fail(MISUSED, &why),
             }
         }
         if self.console.is_stopping() {
@@ -163,6 +172,8 @@ impl Cli {
     async fn turn(&self, session: &Rc<Session>, text: &str) -> u8 {
         let cancel = CancellationToken::new();
         self.turn.send_replace(Some(cancel.clone()));
+        self.last_interrupt.set(None);
+        self.console.results().begin();
         let outcome = self.agent_loop.run(session, text, cancel).await;
         self.turn.send_replace(None);
         if self.is_leaving.get() && matches!(outcome, Err(RunError::Cancelled | RunError::Unloaded))
@@ -171,15 +182,16 @@ impl Cli {
             self.console.put_back(text.to_owned());
             return COMPLETED;
         }
-        if let Ok(outcome) = &outcome
-            && self.console.arguments().quiet
-        {
-            self.console.say(&transcript::final_text(&outcome.text));
+        let printer = self.printer.borrow();
+        if let Ok(outcome) = &outcome {
+            self.console.say(&printer.end(&outcome.text));
         }
         let (status, message) = verdict(&outcome);
         if let Some(message) = message {
             self.explain(status, &message);
         }
+        let result = |status| TurnResult::of(session.id(), &outcome, printer.usage(), status);
+        self.console.give(result, status);
         status
     }
 
@@ -214,24 +226,26 @@ impl Cli {
     fn show(&self, SessionEvent { session, event }: &SessionEvent) {
         let (id, kind) = (session.id(), event.body.kind());
         tracing::debug!(session = id, seq = event.seq, kind, "logged");
-        if self.shows(session) {
-            let text = self.transcript.borrow_mut().event(&event.body);
-            self.console.say(&text);
+        if !self.is_ours(session) {
+            return;
         }
+        if let EventBody::TurnStart { .. } = event.body {
+            self.console.results().enter(id);
+        }
+        let text = self.printer.borrow_mut().event(event);
+        self.console.say(&text);
     }
 
     fn show_piece(&self, AssistantDelta { session, delta }: &AssistantDelta) {
-        match delta {
-            Delta::Text(piece) if self.shows(session) => {
-                let text = self.transcript.borrow_mut().delta(piece);
-                self.console.say(&text);
-            }
-            _ => {}
+        if !self.is_ours(session) {
+            return;
         }
-    }
-
-    fn shows(&self, session: &Session) -> bool {
-        !self.console.arguments().quiet && self.is_ours(session)
+        let text = self.printer.borrow_mut().delta(delta);
+        self.console.say(&text);
+        if let Delta::Retry { why, after, attempt, of } = delta {
+            let after = after.as_secs_f32();
+            self.console.notice(&format!("{why}; retry {attempt} of {of} in {after} s"));
+        }
     }
 
     fn is_ours(&self, session: &Session) -> bool {
@@ -259,37 +273,5 @@ impl Cli {
             self.console.put_back(line);
         }
         Some(verdict.answer)
-    }
-}
-
-/// What ends it.
-impl Cli {
-    fn stop(&self, signal: Signal) {
-        let turn = self.turn.borrow().clone();
-        match (turn, signal) {
-            (Some(turn), _) if !turn.is_cancelled() => turn.cancel(),
-            (Some(_), Signal::Interrupt) => self.console.finish(INTERRUPTED),
-            (Some(_), Signal::Stop) => {}
-            (None, Signal::Stop) => self.console.finish(COMPLETED),
-            (None, Signal::Interrupt) => self.hint_or_end(),
-        }
-    }
-
-    fn hint_or_end(&self) {
-        let before = self.last_interrupt.replace(Some(Instant::now()));
-        let is_second = before.is_some_and(|it| it.elapsed() < TWICE);
-        if is_second || self.console.arguments().is_one_shot() {
-            return self.console.finish(INTERRUPTED);
-        }
-        self.console.notice("Ctrl-C once more within 2 s ends the program; so does Ctrl-D");
-    }
-
-    /// The plugin is being unloaded: a turn that runs is closed in the log first.
-    async fn leave(&self) {
-        self.is_leaving.set(true);
-        let turn = self.turn.borrow().clone();
-        turn.inspect(CancellationToken::cancel);
-        let mut turn = self.turn.subscribe();
-        drop(timeout(LAST_WORDS, turn.wait_for(Option::is_none)).await);
     }
 }

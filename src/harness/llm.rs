@@ -5,10 +5,10 @@
 //! Watch for: nothing is asked that is not in the log, and [`Request::hash`] lets anyone with the log check it.
 
 mod error;
+mod hash;
 
-use std::{collections::HashSet, rc::Rc};
+use std::{collections::HashSet, rc::Rc, time::Duration};
 
-use ring::digest::{SHA256, digest};
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -25,8 +25,9 @@ pub trait Llm {
     /// The model that a request names unless a plugin changes it.
     fn model(&self) -> String;
 
-    /// Asks once. `on_delta` gets pieces of the answer as they come, from a provider that streams; the reply is always
-    /// whole. Pulling `cancel` ends it at once with [`LlmError::Cancelled`], and so does dropping the future.
+    /// Asks, and where that fails for a passing reason, asks again. `on_delta` gets pieces of the answer as they come, from
+    /// a provider that streams, and word of each retry; the reply is always whole. Pulling `cancel` ends it at once with
+    /// [`LlmError::Cancelled`], and so does dropping the future.
     fn chat(
         &self,
         request: Rc<Request>,
@@ -51,17 +52,11 @@ pub struct Request {
 impl Request {
     /// SHA-256, in hexadecimal, of this request as compact JSON: `{"header":…,"messages":[…]}`, each as the log has it.
     pub fn hash(&self) -> String {
-        let json = serde_json::to_vec(self).expect("a request is plain JSON");
-        digest(&SHA256, &json)
-            .as_ref()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<Vec<_>>()
-            .concat()
+        hash::sha256(self)
     }
 
     /// Gives each call an id of its own: a good one stays, one that is missing or was used before is replaced.
-    /// A result finds its call by this id alone, here and at the provider.
+    /// A result finds its call by this id alone, here and at the provider. The loop does this, once for all providers.
     pub fn settle_ids(&self, calls: &mut [ToolCallRequest]) {
         let mut used: HashSet<String> = self.calls().map(|it| it.id.clone()).collect();
         let offered: HashSet<String> = calls.iter().map(|it| it.id.clone()).collect();
@@ -87,7 +82,7 @@ impl Request {
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The message, fit for the log. Every call in it has an id of its own.
+    /// The message, fit for the log but for the ids of its calls, which may be missing: [`Request::settle_ids`].
     pub message: AssistantMessage,
     /// Why the model stopped, in the provider's word.
     pub finish_reason: Option<String>,
@@ -95,11 +90,23 @@ pub struct Reply {
     pub usage: Option<Value>,
 }
 
-/// A piece of an answer that is still being made.
+/// What there is to say of an answer that is still being made. Nothing of it is in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
-    /// Text of the answer.
+    /// Text of the answer. It may hold anything, control characters too: who shows it makes it harmless.
     Text(String),
-    /// Text of the thinking before it.
+    /// Text of the thinking before it, of the same kind.
     Reasoning(String),
+    /// The request failed and is sent once more after a wait. The answer begins anew: text and reasoning that came
+    /// before this are no part of the reply.
+    Retry {
+        /// What failed: one harmless line, without a key.
+        why: String,
+        /// How long it waits.
+        after: Duration,
+        /// Which retry of this request it is, from 1.
+        attempt: u32,
+        /// How many there may be.
+        of: u32,
+    },
 }

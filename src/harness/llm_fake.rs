@@ -27,7 +27,7 @@ pub struct Config {
     #[serde(default = "sample")]
     #[schemars(length(min = 1))]
     script: Vec<Line>,
-    /// How long each reply takes.
+    /// How long each reply takes that does not say so itself.
     #[serde(default)]
     delay_ms: u64,
     /// What follows the last reply.
@@ -39,6 +39,14 @@ pub struct Config {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 struct Line {
     content: Option<String>,
+    /// Told at once, before the delay; all of them are the content if nothing else is.
+    #[serde(default)]
+    pieces: Vec<String>,
+    /// Why a real service would have failed after these pieces and been asked again.
+    retry: Option<String>,
+    /// How long this reply takes.
+    #[serde(rename = "delayMs")]
+    delay_ms: Option<u64>,
     /// One call, with `args`. A text there is sent as this text, JSON or not.
     tool: Option<String>,
     #[serde(default)]
@@ -101,17 +109,19 @@ impl Llm for Fake {
     fn chat(
         &self,
         request: Rc<Request>,
-        _on_delta: Rc<dyn Fn(Delta)>,
+        on_delta: Rc<dyn Fn(Delta)>,
         cancel: CancellationToken,
     ) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
         let line = self.next_line(&request);
         self.ctx.emit(&FakeRequest(request.clone()));
-        let delay = Duration::from_millis(self.config.delay_ms);
+        let own = line.as_ref().ok().and_then(|it| it.delay_ms);
+        let delay = Duration::from_millis(own.unwrap_or(self.config.delay_ms));
         let answer = async move {
+            line.iter().flat_map(|it| it.deltas(delay)).for_each(|it| on_delta(it));
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
             }
-            line?.reply(&request)
+            line?.reply()
         };
         Box::pin(async move {
             cancel.run_until_cancelled(answer).await.unwrap_or(Err(LlmError::Cancelled))
@@ -133,14 +143,25 @@ impl Fake {
             Repeat::Error => place.next,
         };
         place.next = number + 1;
-        script.get(number).cloned().ok_or_else(|| {
-            LlmError::Scripted(format!("the script ends after {} replies", script.len()))
-        })
+        script
+            .get(number)
+            .cloned()
+            .ok_or_else(|| LlmError::Scripted(format!("the script has no reply {}", number + 1)))
     }
 }
 
 impl Line {
-    fn reply(self, request: &Request) -> Result<Reply, LlmError> {
+    fn deltas(&self, after: Duration) -> Vec<Delta> {
+        let retry = self.retry.iter().map(|why| Delta::Retry {
+            why: why.clone(),
+            after,
+            attempt: 1,
+            of: 1,
+        });
+        self.pieces.iter().cloned().map(Delta::Text).chain(retry).collect()
+    }
+
+    fn reply(self) -> Result<Reply, LlmError> {
         if let Some(message) = self.error {
             return Err(LlmError::Scripted(message));
         }
@@ -150,16 +171,18 @@ impl Line {
             other => other.to_string(),
         };
         let single = self.tool.map(|tool| ToolCallRequest::new("", tool, arguments));
-        let mut tool_calls: Vec<_> = single.into_iter().chain(self.tool_calls).collect();
-        request.settle_ids(&mut tool_calls);
         let message = AssistantMessage {
-            content: self.content,
-            tool_calls,
+            content: self.content.or_else(|| whole(&self.pieces)),
+            tool_calls: single.into_iter().chain(self.tool_calls).collect(),
             reasoning_content: self.reasoning_content,
             other: Map::new(),
         };
         Ok(Reply { message, finish_reason: self.finish_reason, usage: self.usage })
     }
+}
+
+fn whole(pieces: &[String]) -> Option<String> {
+    (!pieces.is_empty()).then(|| pieces.concat())
 }
 
 /// The two replies of the README's first run.

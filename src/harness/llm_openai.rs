@@ -6,12 +6,21 @@
 //! into one header, and what servers and commands say is masked where it holds the key.
 
 mod answer;
+mod body;
+mod calls;
 mod client;
 mod endpoint;
 mod http;
 mod key;
+mod mask;
 mod mend;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod probe;
 mod proxy;
+mod reply;
+mod retry;
+mod sse;
+mod stream;
 mod wire;
 
 use std::{num::NonZeroU32, rc::Rc};
@@ -25,6 +34,7 @@ use self::{
     endpoint::Endpoint,
     http::Http,
     key::{Key, VariableName},
+    retry::Failed,
     wire::{EmptyContent, Extra, Reasoning},
 };
 use crate::{
@@ -47,6 +57,9 @@ pub struct Config {
     /// Name of the environment variable that holds the key; the key itself never goes in a file. Absent: no key is sent.
     #[schemars(with = "Option<String>")]
     api_key_env: Option<VariableName>,
+    /// Whether text comes piece by piece, and is shown as it comes.
+    #[serde(default = "streams")]
+    stream: bool,
     /// What is sent as the text of a message that only calls tools: `""`, or with `"null"` (in quotes) a null.
     #[serde(default)]
     empty_content: EmptyContent,
@@ -58,7 +71,7 @@ pub struct Config {
     /// What the service calls that limit; newer models of OpenAI say `max_completion_tokens`.
     #[serde(default = "max_tokens_field")]
     max_tokens_field: String,
-    /// Further fields of every request, such as `temperature`.
+    /// Further fields of every request, such as `temperature`. `stream_options: null` leaves that field out of it.
     #[serde(default)]
     #[schemars(with = "Map<String, Value>")]
     body: Extra,
@@ -74,6 +87,14 @@ pub struct Config {
     #[serde(default = "millis::<90_000>")]
     #[schemars(range(min = 1))]
     silence_timeout_ms: u64,
+    /// Limit for bytes that bring the answer no further, such as signs of life from a queue.
+    #[serde(default = "millis::<600_000>")]
+    #[schemars(range(min = 1))]
+    keep_alive_limit_ms: u64,
+    /// How often a request is sent again that failed for a reason that may pass.
+    #[serde(default = "retries")]
+    #[schemars(range(max = 100))]
+    retries: u32,
 }
 
 /// Mounts the adapter.
@@ -99,13 +120,13 @@ impl Llm for OpenAi {
     fn chat(
         &self,
         request: Rc<Request>,
-        _on_delta: Rc<dyn Fn(Delta)>,
+        on_delta: Rc<dyn Fn(Delta)>,
         cancel: CancellationToken,
     ) -> LocalBoxFuture<'static, Result<Reply, LlmError>> {
         let adapter = self.0.clone();
         // Whatever the request is waiting for, dropping it closes its connection.
         Box::pin(async move {
-            let asking = adapter.ask(&request);
+            let asking = adapter.ask(&request, &*on_delta);
             cancel.run_until_cancelled(asking).await.unwrap_or(Err(LlmError::Cancelled))
         })
     }
@@ -118,18 +139,42 @@ struct Adapter {
 }
 
 impl Adapter {
-    async fn ask(&self, request: &Request) -> Result<Reply, LlmError> {
-        let key =
-            self.config.api_key_env.as_ref().map(|it| Key::read(it, &self.env)).transpose()?;
+    /// Asks until there is a reply, a failure that stays, or no retry left.
+    async fn ask(&self, request: &Request, on_delta: &dyn Fn(Delta)) -> Result<Reply, LlmError> {
+        let variable = self.config.api_key_env.as_ref();
+        let key = variable.map(|it| Key::read(it, &self.env)).transpose()?;
         let body = wire::body(request, &self.config);
-        let response = self.http.send(body, key.as_ref()).await?;
-        let answer = self.http.read(response, key.as_ref()).await?;
-        if answer.status.is_success() {
-            wire::reply(&answer, request)
-        } else {
-            Err(answer.refusal())
+        let (mut attempt, of) = (1, self.config.retries);
+        loop {
+            let failed = match self.attempt(body.clone(), key.as_ref(), on_delta).await {
+                Ok(reply) => return Ok(reply),
+                Err(failed) => failed,
+            };
+            let wait = failed.wait(attempt).filter(|_| attempt <= of);
+            let Some(after) = wait else { return Err(failed.why) };
+            on_delta(Delta::Retry { why: failed.why.to_string(), after, attempt, of });
+            tokio::time::sleep(after).await;
+            attempt += 1;
         }
     }
+
+    async fn attempt(
+        &self,
+        body: Vec<u8>,
+        key: Option<&Key>,
+        on_delta: &dyn Fn(Delta),
+    ) -> Result<Reply, Failed> {
+        let response = self.http.send(body, key).await?;
+        self.http.read(response, key.map(Key::mask).unwrap_or_default(), on_delta).await
+    }
+}
+
+fn streams() -> bool {
+    true
+}
+
+fn retries() -> u32 {
+    4
 }
 
 fn max_tokens_field() -> String {

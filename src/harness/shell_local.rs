@@ -1,14 +1,17 @@
 //! Shell, local: runs commands with the bash of this machine.
 //!
-//! Needs `env`. Provides `shell`. Raises `shell/env`.
+//! Needs `env`. Provides `shell`. Raises `shell/env`. Listens to `cordis/hurry`.
 //! Full-size counterpart: the local bash package.
 //! Watch for: a command has ended when its bash has, not when its output has. One task lives as long as the last process
 //! of a command does, and hands out the result on the way; whatever is left when the plugin unloads is stopped then.
 
 mod capture;
 mod child;
+mod family;
+mod mask;
 
 use std::{
+    cell::Cell,
     fs,
     os::unix::process::ExitStatusExt,
     path::PathBuf,
@@ -17,18 +20,24 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use nix::sys::signal::Signal;
+use nix::{libc, sys::signal::Signal};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::{join, select, sync::oneshot, time::timeout};
+use tokio::{
+    join, select,
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{
     capture::Prints,
-    child::{Child, Families, SOMETIMES, SOON, start, stop_all},
+    child::{Child, start},
+    family::{Families, Mark, SOMETIMES, SOON, stop_all},
 };
 use crate::{
-    cordis::{BoxError, Context, LocalBoxFuture, Optional, Svc},
+    cordis::{BoxError, Context, Hurry, LocalBoxFuture, Optional, Svc},
     harness::{
         env::Env,
         shell::{Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env},
@@ -63,7 +72,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { timeout_ms: 120_000, max_timeout_ms: 600_000, grace_ms: 3_000, pass_env: Vec::new() }
+        Self { timeout_ms: 120_000, max_timeout_ms: 600_000, grace_ms: 1_500, pass_env: Vec::new() }
     }
 }
 
@@ -88,6 +97,8 @@ pub struct LocalShell {
     trust: Rc<Optional<Trust>>,
     cwd: PathBuf,
     scratch: PathBuf,
+    name: Rc<str>,
+    commands: Rc<Cell<u64>>,
     families: Families,
 }
 
@@ -103,15 +114,27 @@ impl LocalShell {
     ) -> Result<Self, BoxError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        let scratch =
-            PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
-        let cwd = std::env::current_dir();
-        let cwd = cwd.map_err(|source| ShellError::NoCurrentDirectory { source })?;
-        let (config, trust, families) = (Rc::new(config), Rc::new(trust), Families::default());
-        let shell = Self { ctx: ctx.clone(), config, env, trust, cwd, scratch, families };
-        // The first effect is the last to be undone: by then every task that waits for a command is gone.
-        let left = shell.clone();
-        ctx.effect(|| async move || left.stop().await)?;
+        // A file-size limit is to be an error of the write that meets it, not the death of the program.
+        drop(signal(SignalKind::from_raw(libc::SIGXFSZ)));
+        let name = format!("{}-{now:x}", std::process::id());
+        let cwd =
+            std::env::current_dir().map_err(|source| ShellError::NoCurrentDirectory { source })?;
+        let shell = Self {
+            ctx: ctx.clone(),
+            config: Rc::new(config),
+            env,
+            trust: Rc::new(trust),
+            cwd,
+            scratch: PathBuf::from(temp).join(format!("nano-cordis-{name}")),
+            name: name.into(),
+            commands: Rc::default(),
+            families: Families::default(),
+        };
+        // The first effects are the last to be undone: by then every task that waits for a command is gone.
+        let (left, hurry) = (shell.clone(), CancellationToken::new());
+        let hurried = hurry.clone();
+        ctx.on(move |_, _: &Hurry| hurry.cancel())?;
+        ctx.effect(|| async move || left.stop(hurried).await)?;
         Ok(shell)
     }
 
@@ -127,14 +150,18 @@ impl LocalShell {
         answer: oneshot::Sender<Answer>,
     ) {
         let _acting = self.acting();
-        let vars = child_env(&self.ctx, &self.env, &self.config.pass_env).await;
-        let vars = if cancel.is_cancelled() { Err(ShellError::Cancelled) } else { vars };
-        let (child, stdout, stderr) = match vars.and_then(|vars| start(&spec, vars)) {
+        let vars = select! {
+            biased;
+            () = cancel.cancelled() => Err(ShellError::Cancelled),
+            vars = child_env(&self.ctx, &self.env, &self.config.pass_env) => vars,
+        };
+        let started = vars.and_then(|vars| start(&spec, vars, self.next_mark()));
+        let (child, stdout, stderr) = match started {
             Ok(started) => started,
             Err(err) => return drop(answer.send(Err(err))),
         };
-        self.families.borrow_mut().insert(child.family);
-        let prints = Prints::new(&spec.spill_dir);
+        self.families.borrow_mut().push(Rc::clone(&child.family));
+        let prints = Prints::new(&spec.spill_dir, &self.env.secrets());
         join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
     }
 
@@ -146,7 +173,7 @@ impl LocalShell {
         cancel: CancellationToken,
         mut answer: oneshot::Sender<Answer>,
     ) {
-        let family = child.family;
+        let family = Rc::clone(&child.family);
         let mut result = ShellResult { timeout_ms: spec.timeout_ms, ..ShellResult::default() };
         let status = select! {
             (status, timed_out) = self.finish(&mut child, spec) => {
@@ -170,7 +197,12 @@ impl LocalShell {
             child.end(self.grace()).await;
         }
         family.gone(SOMETIMES).await;
-        self.families.borrow_mut().remove(&family);
+        self.families.borrow_mut().retain(|it| !Rc::ptr_eq(it, &family));
+    }
+
+    fn next_mark(&self) -> Mark {
+        self.commands.set(self.commands.get() + 1);
+        Mark::new(&self.name, self.commands.get())
     }
 
     /// Waits for the end of the command, or makes one at the deadline; tells whether it did.
@@ -187,10 +219,13 @@ impl LocalShell {
         self.trust.get().map(|it| it.shared().left_behind())
     }
 
-    async fn stop(self) {
+    async fn stop(self, hurry: CancellationToken) {
         let _acting = self.acting();
-        let left: Vec<_> = self.families.take().into_iter().collect();
-        stop_all(&left, self.grace().min(LAST_GRACE)).await;
+        let left = self.families.take();
+        let with_grace = stop_all(&left, self.grace().min(LAST_GRACE));
+        if hurry.run_until_cancelled(with_grace).await.is_none() {
+            stop_all(&left, Duration::ZERO).await;
+        }
         fs::remove_dir_all(&self.scratch).ok();
     }
 }

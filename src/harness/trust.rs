@@ -109,6 +109,7 @@ impl Trust {
         let why = match answer {
             Ok(Some(Answer::Yes)) => return Ok(self.accept(&change.entries)),
             Ok(Some(Answer::No)) => "nobody said yes".to_owned(),
+            Ok(Some(Answer::Nobody(why))) => why,
             Ok(None) => "there is nobody at a terminal to say yes".to_owned(),
             Err(err) => format!("asking failed ({err})"),
         };

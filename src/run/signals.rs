@@ -28,6 +28,7 @@ impl Signals {
     /// The next one, as the exit status that belongs to it.
     pub(super) async fn next(&mut self) -> u8 {
         tokio::select! {
+            biased;
             () = received(&mut self.interrupt) => INTERRUPTED,
             () = received(&mut self.terminate) => TERMINATED,
             () = received(&mut self.hangup) => HANGUP,

@@ -32,7 +32,11 @@ impl Program {
             return self.refuse(&cause).await;
         }
         let loader = self.root.get::<Loader>().expect("an active loader provides itself");
-        if !self.has_come_to_rest(&loader).await {
+        let is_at_rest = self.has_come_to_rest(&loader).await;
+        if self.console.arguments().check {
+            return self.check(&loader).await;
+        }
+        if !is_at_rest {
             let problem = problem_of(&loader);
             self.reports.release(Some(&problem));
             return self.refuse(&problem).await;
@@ -72,12 +76,12 @@ impl Program {
             || !notices_saves(loader)
     }
 
-    fn is_leaderless(&self) -> Option<String> {
+    pub(super) fn is_leaderless(&self) -> Option<String> {
         (!self.console.is_led()).then(|| "no entry leads a conversation; `name: cli` does".into())
     }
 
     async fn refuse(&self, problem: &str) -> Infallible {
-        self.console.fail(MISUSED, problem);
+        self.console.fail_with("configuration", MISUSED, problem);
         pending().await
     }
 

@@ -88,7 +88,7 @@ fn one_value_of_an_entry_can_be_set_for_a_run() {
 
     let ended = folder.run(&["--set", "loop.maxSteps=1", "--set", "approval.tools=[]", "hi"], "");
 
-    assert!(ended.err.contains("stopped after 1 steps"), "{}", ended.err);
+    assert!(ended.err.contains("stopped after 1 step;"), "{}", ended.err);
     assert_eq!(folder.run(&["--set", "lop.maxSteps=1", "hi"], "").code(), 2);
 }
 

@@ -231,7 +231,7 @@ fn h_150_in_a_piped_conversation_a_silent_pipe_refuses_too() {
     let mut running = Running::start(folder.command(&[]));
 
     running.write("one\n");
-    running.wait_for_error("refused: no answer within 0.2 s");
+    running.wait_for_error("refused: nobody answered within 0.2 s");
     running.write("two\n");
     running.end_of_input();
     let ended = running.ended();

@@ -22,13 +22,13 @@ fn sleeper() -> String {
 }
 
 /// Waits until the command has begun, and gives its process.
-fn command_of(folder: &Folder) -> Pid {
+pub(crate) fn command_of(folder: &Folder) -> Pid {
     let written = || std::fs::read_to_string(folder.path().join("started")).unwrap_or_default();
     until("the command", || written().ends_with('\n'));
     Pid::from_raw(written().trim().parse().unwrap())
 }
 
-fn is_alive(process: Pid) -> bool {
+pub(crate) fn is_alive(process: Pid) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     !status.is_empty() && !status.contains(") Z ")
 }
@@ -135,6 +135,60 @@ fn without_an_editor_ctrl_c_at_the_prompt_does_the_same() {
     terminal.type_keys(CTRL_C);
 
     assert_eq!(terminal.ended().1, 130);
+}
+
+#[test]
+fn an_interrupt_in_the_same_instant_as_the_end_of_input_is_not_lost() {
+    for _ in 0..20 {
+        let folder = Folder::new();
+        let mut running = Running::start(folder.command(&["Say hello"]));
+
+        running.wait_for_output("[y/N] ");
+        running.signal(Signal::SIGINT);
+        running.end_of_input();
+        let ended = running.ended();
+
+        assert_eq!((ended.code(), reason(&folder.log())), (130, "aborted"), "{ended:?}");
+    }
+}
+
+#[test]
+fn whenever_a_signal_comes_no_question_is_shown_after_its_result() {
+    for _ in 0..20 {
+        let folder = Folder::new();
+        let running = Running::start(folder.command(&["Say hello"]));
+
+        until("the call", || {
+            let text = folder.sessions().first().map(|it| std::fs::read_to_string(it).unwrap());
+            text.is_some_and(|it| it.contains("tool/call"))
+        });
+        running.signal(Signal::SIGINT);
+        let ended = running.ended_with_input_open();
+
+        let at = |text: &str| ended.out.find(text);
+        assert!(at("Allow bash").is_none_or(|it| Some(it) < at("[result]")), "{}", ended.out);
+        assert!(ended.out.ends_with("\n[result] Error: aborted: the turn was stopped\n"));
+        assert_eq!((ended.code(), reason(&folder.log())), (130, "aborted"));
+    }
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_a_command_that_ignores_the_first() {
+    let stubborn = script(
+        "{tool: bash, args: {command: \"trap '' TERM; echo $$ > started; while true; do sleep 0.1; done\"}}",
+    );
+    let folder = Folder::with(&list(&[("llm", &stubborn), ("approval", "")]));
+    let mut terminal = Terminal::start(folder.command(&["go"]));
+
+    let command = command_of(&folder);
+    terminal.type_keys(CTRL_C);
+    terminal.wait_for("[nano-cordis] session ");
+    let begun = Instant::now();
+    terminal.type_keys(CTRL_C);
+    let (_, status) = terminal.ended();
+
+    assert!(begun.elapsed() < Duration::from_secs(2), "the grace is 3 s");
+    assert_eq!((status, reason(&folder.log()), is_alive(command)), (130, "aborted", false));
 }
 
 #[test]

@@ -70,8 +70,14 @@ fn h_149_at_the_end_of_input_a_question_is_asked_once_and_refused() {
 
     let ended = folder.run(&["Say hello"], "");
 
+    let why = "nobody can answer (end of input)";
     assert_eq!(ended.out.matches("Allow bash").count(), 1);
-    assert!(ended.out.contains("[result] Error: ") && ended.err.contains("refused: "), "{ended:?}");
+    assert!(
+        ended.out.contains(&format!("[result] Error: {why}, so this call was refused")),
+        "{}",
+        ended.out
+    );
+    assert_eq!(ended.err, format!("[nano-cordis] refused: {why}\n"));
     assert_eq!((ended.code(), reason(&folder.log())), (0, "completed"));
 }
 
@@ -86,8 +92,11 @@ fn h_150_a_silent_pipe_refuses_after_the_wait_and_later_questions_unread() {
 
     let ended = Running::start(folder.command(&["Say hello"])).ended_with_input_open();
 
-    assert_eq!(ended.out.matches("[result] Error: ").count(), 2);
-    assert!(ended.err.contains("refused: no answer within 0.6 s"), "{}", ended.err);
+    let log = folder.log();
+    let [first, second] = texts(&log, "tool/result")[..] else { panic!("{log:?}") };
+    assert!(first.starts_with("Error: nobody answered within 0.6 s, so"), "{first}");
+    assert!(second.starts_with("Error: nobody answered an earlier question"), "{second}");
+    assert!(ended.err.contains("refused: nobody answered within 0.6 s"), "{}", ended.err);
     assert!(begun.elapsed() > Duration::from_millis(600));
     assert_eq!(ended.code(), 0);
 }
@@ -169,6 +178,30 @@ fn the_prompt_can_come_from_standard_input_and_then_nobody_can_be_asked() {
 }
 
 #[test]
+fn standard_input_that_cannot_be_read_is_named_with_the_reason() {
+    for line in ["nano-cordis - < .", "nano-cordis < ."] {
+        let folder = Folder::with(&scripted("{content: Hello}"));
+
+        let ended = Running::start(folder.shell_command(line)).ended();
+
+        let why = "nano-cordis: standard input cannot be read: Is a directory";
+        assert!(ended.err.contains(why), "{}", ended.err);
+        assert_eq!((ended.out.as_str(), ended.code(), folder.has(".nano")), ("", 2, false));
+    }
+}
+
+#[test]
+fn a_question_to_an_input_that_cannot_be_read_is_refused_with_the_reason() {
+    let folder = Folder::new();
+
+    let ended = Running::start(folder.shell_command("nano-cordis 'Say hello' < .")).ended();
+
+    let why = "refused: nobody can answer (standard input cannot be read: ";
+    assert!(ended.err.contains(why), "{}", ended.err);
+    assert_eq!((ended.code(), reason(&folder.log())), (0, "completed"));
+}
+
+#[test]
 fn an_empty_prompt_is_refused_and_leaves_no_file() {
     let folder = Folder::new();
 
@@ -186,6 +219,21 @@ fn quiet_leaves_the_final_text_on_stdout_and_the_question_on_stderr() {
 
     assert_eq!(ended.out, "The command ran; that is all for this scripted reply.\n");
     assert_eq!(ended.err, format!("{QUESTION}\n"));
+}
+
+#[test]
+fn quiet_still_warns_of_a_guard_that_guards_nothing() {
+    let folder = Folder::with(&list(&[
+        ("llm", &script("{content: Hello}")),
+        ("approval", "name: approval, config: {tools: [bsh]}"),
+    ]));
+
+    let ended = folder.run(&["-q", "hi"], "");
+
+    for warning in ["bash: runs without asking", "approval: there is no tool named `bsh`"] {
+        assert!(ended.err.contains(warning), "{}", ended.err);
+    }
+    assert_eq!((ended.out.as_str(), ended.code()), ("Hello\n", 0));
 }
 
 #[test]

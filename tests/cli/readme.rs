@@ -80,3 +80,21 @@ fn the_real_model_of_the_readme_is_a_configuration_that_fits() {
         assert!(ended.err.contains("DEEPSEEK_API_KEY"), "{}", ended.err);
     }
 }
+
+#[test]
+fn the_fields_of_a_result_are_those_that_both_readmes_explain() {
+    let ended = Folder::with(&list(&[])).run(&["--json", "hi"], "n\n");
+    let result: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let fields: Vec<_> = result.as_object().unwrap().keys().cloned().collect();
+
+    for readme in ["README.md", "README.zh.md"] {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(readme)).unwrap();
+        let table = text.split("--output-format json`").nth(1).unwrap();
+        let rows = table.lines().skip_while(|it| !it.starts_with("|---")).skip(1);
+        let explained: Vec<_> = rows
+            .map_while(|it| it.strip_prefix("| `")?.split('`').next().map(str::to_owned))
+            .collect();
+
+        assert_eq!(explained, fields, "{readme}");
+    }
+}

@@ -97,7 +97,7 @@ fn sessions_are_listed_one_a_line() {
     let listed = folder.run(&["--sessions"], "");
 
     assert_eq!((listed.out.lines().count(), listed.code()), (1, 0));
-    for part in [&id, "1 turns", "closed", "first"] {
+    for part in [&id, "1 turn ", "closed", "first"] {
         assert!(listed.out.contains(part), "{part} is not in {}", listed.out);
     }
     assert_eq!(Folder::new().run(&["--sessions"], "").out, "");

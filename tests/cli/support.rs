@@ -287,6 +287,10 @@ impl Running {
         Running { child, out: Shown::of(std::io::empty()), err: Shown::of(err) }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
     }
@@ -300,6 +304,10 @@ impl Running {
         self.child.stdin.take();
     }
 
+    pub(crate) fn wait_for_output(&self, text: &str) {
+        self.out.wait_for(text, 0);
+    }
+
     pub(crate) fn wait_for_error(&self, text: &str) {
         self.err.wait_for(text, 0);
     }
@@ -309,8 +317,12 @@ impl Running {
         (0..times).fold(0, |from, _| self.err.wait_for(text, from));
     }
 
-    pub(crate) fn wait_for_output(&self, text: &str) {
-        self.out.wait_for(text, 0);
+    /// Ends it as a power cut would, and gives what it printed until then.
+    pub(crate) fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        assert!(self.out.has_ended());
+        self.out.all()
     }
 
     /// Waits until something was written so many times.
@@ -326,10 +338,6 @@ impl Running {
     /// What it has complained of so far.
     pub(crate) fn errors(&self) -> String {
         self.err.all()
-    }
-
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
     }
 
     /// Waits for its end while the pipe at its input stays open and silent.

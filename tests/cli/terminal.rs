@@ -31,14 +31,23 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts the command in a terminal of 80 columns that can do what an editor needs.
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_in(80, command)
+    }
+
+    /// The same with so many columns.
+    pub(crate) fn start_in(columns: u16, mut command: Command) -> Self {
         command.env("TERM", "xterm");
-        Self::start_as_it_is(&command)
+        Self::open(columns, &command)
     }
 
     /// The same with the environment that the command has.
     pub(crate) fn start_as_it_is(command: &Command) -> Self {
-        let size = PtySize { rows: 24, cols: 80, ..PtySize::default() };
+        Self::open(80, command)
+    }
+
+    fn open(columns: u16, command: &Command) -> Self {
+        let size = PtySize { rows: 24, cols: columns, ..PtySize::default() };
         let pair = native_pty_system().openpty(size).unwrap();
         let modes_at_first = modes(&*pair.master);
         let child = pair.slave.spawn_command(builder(command)).unwrap();
@@ -62,6 +71,16 @@ impl Terminal {
     /// Waits until this is shown, after all that was waited for before.
     pub(crate) fn wait_for(&mut self, text: &str) {
         self.seen = self.shown.wait_for(text, self.seen);
+    }
+
+    /// All that was shown so far.
+    pub(crate) fn all(&self) -> String {
+        self.shown.all()
+    }
+
+    /// The window changes its size.
+    pub(crate) fn resize(&self, columns: u16) {
+        self.master.resize(PtySize { rows: 24, cols: columns, ..PtySize::default() }).unwrap();
     }
 
     pub(crate) fn process_id(&self) -> i32 {
@@ -103,7 +122,7 @@ impl Terminal {
 
 fn modes(terminal: &dyn MasterPty) -> String {
     let modes = terminal.get_termios().unwrap();
-    format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
+    format!("{modes:?}")
 }
 
 fn builder(command: &Command) -> CommandBuilder {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use nano_cordis::cordis::{BoxError, Mount, Notice, plugin};
+use nano_cordis::cordis::{BoxError, Mount, Warning, plugin};
 use nano_cordis::harness::approval::{self, Answer, ApprovalRequest};
 use nano_cordis::harness::tools::ToolResult;
 
@@ -117,6 +117,49 @@ fn an_answerer_that_panics_refuses_the_call() {
         answers(it, async || panic!("boom"));
 
         let result = it.call("rm", "{}").await;
+
+        assert_eq!((result.denied, runs.get()), (true, 0));
+    });
+}
+
+#[test]
+fn a_call_that_waits_for_its_answer_is_refused_when_approval_is_unmounted() {
+    agent(async |it| {
+        let (runs, approval) = guarded(it, json!(["rm"])).await;
+        let asked = answers(it, async || std::future::pending().await);
+
+        let (result, _) = tokio::join!(it.call("rm", "{}"), async {
+            while asked.get() == 0 {
+                tokio::task::yield_now().await;
+            }
+            approval.dispose().await
+        });
+
+        let why = "Error: approval was unloaded meanwhile, so this call was refused";
+        assert!(result.denied && result.content.starts_with(why), "{result:?}");
+        assert_eq!(runs.get(), 0);
+    });
+}
+
+#[test]
+fn a_yes_that_comes_when_approval_is_being_unmounted_is_too_late() {
+    agent(async |it| {
+        let (runs, approval) = guarded(it, json!(["rm"])).await;
+        let said = Rc::new(tokio::sync::Notify::new());
+        let heard = said.clone();
+        let asked = answers(it, async move || {
+            heard.notified().await;
+            Ok(Some(Answer::Yes))
+        });
+
+        let (result, _) = tokio::join!(it.call("rm", "{}"), async {
+            while asked.get() == 0 {
+                tokio::task::yield_now().await;
+            }
+            let unmounting = approval.dispose();
+            said.notify_one();
+            unmounting.await
+        });
 
         assert_eq!((result.denied, runs.get()), (true, 0));
     });
@@ -331,7 +374,7 @@ fn assert_refuses(said: Value) {
     agent(async move |it| {
         let (runs, _) = guarded(it, json!(["rm"])).await;
         let answer = Answer::from_json(&said);
-        answers(it, async move || Ok(answer));
+        answers(it, async move || Ok(answer.clone()));
 
         let result = it.call("rm", "{}").await;
 
@@ -343,7 +386,7 @@ fn assert_refuses(said: Value) {
 fn notices(it: &Agent) -> Rc<RefCell<Vec<String>>> {
     let notices = Rc::new(RefCell::new(Vec::new()));
     let noted = notices.clone();
-    it.root.on::<Notice, _>(move |_, it| noted.borrow_mut().push(it.0.clone())).unwrap();
+    it.root.on::<Warning, _>(move |_, it| noted.borrow_mut().push(it.0.clone())).unwrap();
     notices
 }
 

@@ -4,6 +4,7 @@ use nano_cordis::harness::{
     llm::{LlmError, Request},
     session::message::{AssistantMessage, Header, Message, ToolCallRequest, ToolSchema},
 };
+use proptest::prelude::*;
 use serde_json::json;
 
 fn request(messages: Vec<Message>) -> Request {
@@ -11,11 +12,11 @@ fn request(messages: Vec<Message>) -> Request {
     Request { header: Header::new("m", "Be brief.", tools), messages }
 }
 
-fn calls(ids: &[&str]) -> Vec<ToolCallRequest> {
-    ids.iter().map(|id| ToolCallRequest::new(*id, "bash", "{}")).collect()
+fn calls(ids: &[impl AsRef<str>]) -> Vec<ToolCallRequest> {
+    ids.iter().map(|id| ToolCallRequest::new(id.as_ref(), "bash", "{}")).collect()
 }
 
-fn settled(history: &[&str], reply: &[&str]) -> Vec<String> {
+fn settled(history: &[impl AsRef<str>], reply: &[impl AsRef<str>]) -> Vec<String> {
     let asked = AssistantMessage { tool_calls: calls(history), ..AssistantMessage::default() };
     let mut reply = calls(reply);
     request(vec![Message::user("hi"), Message::Assistant(asked.into())]).settle_ids(&mut reply);
@@ -24,15 +25,29 @@ fn settled(history: &[&str], reply: &[&str]) -> Vec<String> {
 
 #[test]
 fn h_117_a_call_without_an_id_gets_one_that_occurs_nowhere_else() {
-    assert_eq!(settled(&[], &[""]), ["call_1"]);
+    assert_eq!(settled(&[""; 0], &[""]), ["call_1"]);
     assert_eq!(settled(&["a", "call_3"], &["", ""]), ["call_4", "call_5"]);
-    assert_eq!(settled(&[], &["", "call_1", ""]), ["call_2", "call_1", "call_3"]);
+    assert_eq!(settled(&[""; 0], &["", "call_1", ""]), ["call_2", "call_1", "call_3"]);
 }
 
 #[test]
 fn a_07_an_id_that_was_used_before_is_replaced_and_a_good_one_stays() {
-    assert_eq!(settled(&[], &["x", "x", ""]), ["x", "call_2", "call_3"]);
+    assert_eq!(settled(&[""; 0], &["x", "x", ""]), ["x", "call_2", "call_3"]);
     assert_eq!(settled(&["x", "call_2", "call_3"], &["x", "y"]), ["call_4", "y"]);
+}
+
+proptest! {
+    #[test]
+    fn a_07_every_call_has_an_id_of_its_own(
+        history in prop::collection::vec("|a|b|call_[1-9]", 0..9),
+        reply in prop::collection::vec("|a|b|call_[1-9]", 0..9),
+    ) {
+        let ids = settled(&history, &reply);
+
+        let mut seen: std::collections::HashSet<_> = history.into_iter().collect();
+        prop_assert!(!ids.contains(&String::new()));
+        prop_assert!(ids.into_iter().all(|id| seen.insert(id)));
+    }
 }
 
 #[test]

@@ -1,18 +1,22 @@
 //! The adapter for services like those of `OpenAI`, against a server that says what it is told, byte for byte.
 
-use std::{rc::Rc, time::Duration};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use nano_cordis::{
     cordis::{Context, Svc, plugin},
     harness::{
         env::Env,
-        llm::{Llm, LlmError, Reply, Request},
+        llm::{Delta, Llm, LlmError, Reply, Request},
         llm_openai,
         session::message::{Header, Message},
     },
 };
 use serde_json::{Value, json};
-use tokio::{runtime::Builder, task::LocalSet, time::timeout};
+use tokio::{
+    runtime::Builder,
+    task::LocalSet,
+    time::{Instant, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::server::{Answer, Server};
@@ -22,7 +26,9 @@ mod failure;
 mod limits;
 mod reply;
 mod request;
+mod retry;
 mod secrets;
+mod stream;
 mod tls;
 
 const KEY: &str = "sk-0123456789abcdef";
@@ -31,12 +37,14 @@ const KEY: &str = "sk-0123456789abcdef";
 struct Bench {
     server: Server,
     llm: Svc<dyn Llm>,
+    /// What was told while the answer came in, and after how long.
+    told: RefCell<Vec<(Duration, Delta)>>,
 }
 
 impl Bench {
     /// Another adapter, without a key, before the same server.
     async fn at(self, base: &str, env: &Env) -> Self {
-        let llm = mount(json!({"baseUrl": base, "model": "m"}), env).await;
+        let llm = mount(json!({"baseUrl": base, "model": "m", "retries": 0}), env).await;
         Self { llm, ..self }
     }
 
@@ -47,7 +55,30 @@ impl Bench {
     }
 
     async fn send(&self, request: Request, cancel: CancellationToken) -> Result<Reply, LlmError> {
-        self.llm.chat(Rc::new(request), Rc::new(|_| ()), cancel).await
+        let (told, started) = (Rc::new(RefCell::new(Vec::new())), Instant::now());
+        let tell = told.clone();
+        let on_delta = move |delta| RefCell::borrow_mut(&tell).push((started.elapsed(), delta));
+        let result = self.llm.chat(Rc::new(request), Rc::new(on_delta), cancel).await;
+        self.told.replace(told.take());
+        result
+    }
+
+    /// The text that was shown while the last answer came in.
+    fn shown(&self) -> String {
+        let text = |delta: &Delta| match delta {
+            Delta::Text(text) => text.clone(),
+            _ => String::new(),
+        };
+        self.told.borrow().iter().map(|(_, delta)| text(delta)).collect()
+    }
+
+    /// The retries of the last request: how long each waited, and why.
+    fn retries(&self) -> Vec<(Duration, String)> {
+        let retry = |delta: &Delta| match delta {
+            Delta::Retry { after, why, .. } => Some((*after, why.clone())),
+            _ => None,
+        };
+        self.told.borrow().iter().filter_map(|(_, delta)| retry(delta)).collect()
     }
 
     /// One request that is expected to fail; how it does.
@@ -56,7 +87,7 @@ impl Bench {
     }
 }
 
-/// Runs a test on one thread. `config` is added to an ordinary one.
+/// Runs a test on one thread. `config` is added to an ordinary one, which tries once.
 fn bench(answers: impl IntoIterator<Item = Answer>, config: &Value, test: impl AsyncFnOnce(Bench)) {
     let minute = Duration::from_mins(1);
     run(Builder::new_current_thread().enable_all(), minute, answers, config, test);
@@ -82,10 +113,10 @@ fn run(
 ) {
     LocalSet::new().block_on(&builder.build().unwrap(), async {
         let server = Server::start(answers).await;
-        let mut whole = json!({"baseUrl": server.url("/v1"), "model": "m", "apiKeyEnv": "MY_KEY"});
+        let mut whole = json!({"baseUrl": server.url("/v1"), "model": "m", "apiKeyEnv": "MY_KEY", "retries": 0});
         whole.as_object_mut().unwrap().extend(config.as_object().cloned().unwrap_or_default());
         let llm = mount(whole, &Env::fixed([("MY_KEY", KEY)])).await;
-        timeout(longest, test(Bench { server, llm })).await.expect("it waits for ever");
+        timeout(longest, test(Bench { server, llm, told: RefCell::default() })).await.expect("it waits for ever");
     });
 }
 

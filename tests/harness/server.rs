@@ -93,6 +93,21 @@ impl Answer {
         Self::message(&json!({"role": "assistant", "content": text}), "stop")
     }
 
+    /// A stream of events with this data, to its end.
+    pub(crate) fn stream(events: &[&str]) -> Self {
+        Self::open_stream().events(events)
+    }
+
+    /// The head of a stream.
+    pub(crate) fn open_stream() -> Self {
+        Self::head(200, &[("Content-Type", "text/event-stream"), ("Connection", "close")])
+    }
+
+    /// Events with this data.
+    pub(crate) fn events(self, events: &[&str]) -> Self {
+        events.iter().fold(self, |it, data| it.say(format!("data: {data}\n\n")))
+    }
+
     /// Only the head of an answer.
     pub(crate) fn head(status: u16, headers: &[(&str, &str)]) -> Self {
         let lines: Vec<_> =
@@ -116,6 +131,11 @@ impl Answer {
 
     pub(crate) fn pause(self, time: Duration) -> Self {
         self.then(Act::Pause(time))
+    }
+
+    /// The connection breaks off here.
+    pub(crate) fn then_reset(self) -> Self {
+        self.then(Act::Reset)
     }
 
     pub(crate) fn hold(self) -> Self {

@@ -13,6 +13,15 @@ impl Emit for Notice {
     const NAME: &'static str = "cordis/notice";
 }
 
+/// `cordis/warning`: the same for what the user must not miss, however little they want to hear: a guard that guards
+/// nothing, a log that is not kept.
+#[derive(Debug, Clone)]
+pub struct Warning(pub String);
+
+impl Emit for Warning {
+    const NAME: &'static str = "cordis/warning";
+}
+
 /// `loader/before-apply`: a listener that returns later holds the change; one that fails refuses it.
 ///
 /// A listener that holds says so itself, at once: `ctx.emit(&change.held("applied when this turn ends"))`.

@@ -32,7 +32,7 @@ pub struct Entry {
 }
 
 /// The entries of a file, or everything that is wrong with the list.
-pub(super) fn read(text: &Rc<str>) -> Result<Vec<Entry>, Cause> {
+pub(crate) fn read(text: &Rc<str>) -> Result<Vec<Entry>, Cause> {
     let (value, notes) = tree::read(text).map_err(|err| syntax(text, &err))?;
     let values = match &value {
         Value::Null => return Err(Cause::Empty),

@@ -27,15 +27,23 @@ impl Loader {
             let is_news = plan.modules.is_empty() && (was_refused || !nothing);
             return is_news.then(|| format!("applied {file}{detail}")).into_iter().collect();
         }
-        let set: Vec<_> =
-            self.options.set.iter().map(|(id, key, _)| format!("{id}.{key}")).collect();
-        let still = format!("set for this run, whatever {file} says: {}", set.join(", "));
-        once(format!("applied {file}{detail}")).chain((!set.is_empty()).then_some(still)).collect()
+        once(format!("applied {file}{detail}")).chain(self.reminders()).collect()
     }
 
     /// Nothing has been applied or refused yet.
     pub(super) fn is_starting(&self) -> bool {
         self.outcome.borrow().is_none()
+    }
+
+    /// What of a file just applied is not in force, because the command line says otherwise for the whole run.
+    fn reminders(&self) -> Vec<String> {
+        let (file, options) = (self.file_name(), &self.options);
+        let set: Vec<_> = options.set.iter().map(|(id, key, _)| format!("{id}.{key}")).collect();
+        let said = [("set for this run", set), ("left out of this run", options.disable.clone())];
+        let lines = said.into_iter().filter(|(_, what)| !what.is_empty());
+        lines
+            .map(|(how, what)| format!("{how}, whatever {file} says: {}", what.join(", ")))
+            .collect()
     }
 
     pub(super) fn say(&self, line: String) {

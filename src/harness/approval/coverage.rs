@@ -10,7 +10,7 @@ use std::{
 
 use super::Guarded;
 use crate::{
-    cordis::{Applied, Context, Error, Notice, Svc},
+    cordis::{Applied, Context, Error, Svc, Warning},
     harness::tools::{Tools, ToolsChanged},
 };
 
@@ -63,7 +63,7 @@ impl Coverage {
             families.entry(family(name)).or_default().push(name);
         }
         for (family, names) in families {
-            ctx.emit(&Notice(match names[..] {
+            ctx.emit(&Warning(match names[..] {
                 [name] => format!("{name}: runs without asking"),
                 _ => format!("{family}: {} tools run without asking", names.len()),
             }));
@@ -74,7 +74,7 @@ impl Coverage {
         let names = self.tools.names();
         let idle = self.guarded.0.iter().filter(|it| !it.contains('*') && !names.contains(it));
         for name in idle {
-            ctx.emit(&Notice(format!("approval: there is no tool named `{name}`")));
+            ctx.emit(&Warning(format!("approval: there is no tool named `{name}`")));
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::input::Answered;
+use super::asking::Answered;
 use crate::harness::approval::Answer;
 
 /// How much of a line that is no answer is repeated, in characters.
@@ -31,32 +31,47 @@ pub(super) struct Verdict {
 }
 
 pub(super) fn judge(answered: Answered, who: Who, patience: Duration) -> Verdict {
-    let refused = |why: String| Verdict { answer: Answer::No, why: Some(why), next_turn: None };
-    let line = match answered {
-        Answered::Line(line) => line,
+    match answered {
+        Answered::Line(line) => Verdict::of(line, who),
         Answered::Silence => {
-            return refused(format!("no answer within {} s", patience.as_secs_f32()));
+            Verdict::nobody(format!("nobody answered within {} s", patience.as_secs_f32()))
         }
-        Answered::Unread => {
-            return refused("an earlier question got no answer in time, so none is read".into());
+        Answered::Unread => Verdict::nobody(
+            "nobody answered an earlier question in time, so no answer is read any more",
+        ),
+        Answered::Nobody(why) => Verdict::nobody(format!("nobody can answer ({why})")),
+    }
+}
+
+impl Verdict {
+    fn of(line: String, who: Who) -> Self {
+        let word = line.trim_matches([' ', '\t', '\r']);
+        let is_one_of = |words: &[&str]| words.iter().any(|it| it.eq_ignore_ascii_case(word));
+        match who {
+            _ if is_one_of(&["y", "yes"]) => Self::plain(Answer::Yes),
+            _ if is_one_of(&["n", "no"]) => Self::plain(Answer::No),
+            Who::Asked if word.is_empty() => Self::plain(Answer::No),
+            Who::Asked => Verdict {
+                why: Some(format!("{} is neither y nor yes", repeated(word))),
+                ..Self::plain(Answer::No)
+            },
+            Who::Script if word.is_empty() => Self::nobody("an empty line is no answer"),
+            Who::Script => {
+                let what = format!("{} is no answer (y, yes, n, no)", repeated(word));
+                let said = format!("{what}; it stays the next turn");
+                Verdict { why: Some(said), next_turn: Some(line), ..Self::nobody(what) }
+            }
         }
-        Answered::End => return refused("there is nobody to answer: the input has ended".into()),
-    };
-    let word = line.trim_matches([' ', '\t', '\r']);
-    let is_one_of = |words: &[&str]| words.iter().any(|it| it.eq_ignore_ascii_case(word));
-    match who {
-        _ if is_one_of(&["y", "yes"]) => {
-            Verdict { answer: Answer::Yes, why: None, next_turn: None }
-        }
-        _ if is_one_of(&["n", "no"]) => Verdict { answer: Answer::No, why: None, next_turn: None },
-        Who::Asked if word.is_empty() => Verdict { answer: Answer::No, why: None, next_turn: None },
-        Who::Asked => refused(format!("{} is neither y nor yes", repeated(word))),
-        Who::Script if word.is_empty() => refused("an empty line is no answer".into()),
-        Who::Script => {
-            let why =
-                format!("{} is no answer (y, yes, n, no); it stays the next turn", repeated(word));
-            Verdict { next_turn: Some(line), ..refused(why) }
-        }
+    }
+
+    fn plain(answer: Answer) -> Self {
+        Verdict { answer, why: None, next_turn: None }
+    }
+
+    /// A no that nobody said: the model is told the same reason.
+    fn nobody(why: impl Into<String>) -> Self {
+        let why = why.into();
+        Verdict { why: Some(why.clone()), ..Self::plain(Answer::Nobody(why)) }
     }
 }
 
@@ -94,8 +109,8 @@ mod tests {
             "\u{a0}y",
         ];
 
-        assert_eq!(approved, [Answer::Yes; 4]);
-        assert_eq!(others.map(|it| said(it, Who::Asked).answer), [Answer::No; 11]);
+        assert_eq!(approved, [const { Answer::Yes }; 4]);
+        assert_eq!(others.map(|it| said(it, Who::Asked).answer), [const { Answer::No }; 11]);
         assert_eq!(said(&"y".repeat(10_000), Who::Asked).answer, Answer::No);
     }
 
@@ -109,7 +124,8 @@ mod tests {
     fn a_line_of_a_script_that_is_no_answer_stays_the_next_turn() {
         let verdict = said("what else", Who::Script);
 
-        assert_eq!((verdict.answer, verdict.next_turn.as_deref()), (Answer::No, Some("what else")));
+        assert!(matches!(verdict.answer, Answer::Nobody(_)), "{verdict:?}");
+        assert_eq!(verdict.next_turn.as_deref(), Some("what else"));
         assert!(verdict.why.unwrap().contains("stays the next turn"));
     }
 
@@ -122,16 +138,17 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_the_end_of_input_refuse_with_a_reason() {
-        let silence = judge(Answered::Silence, Who::Asked, Duration::from_secs(10));
-        let later = judge(Answered::Unread, Who::Asked, Duration::from_secs(10));
-        let end = judge(Answered::End, Who::Asked, Duration::from_secs(10));
+    fn silence_and_the_end_of_input_refuse_and_the_model_is_told_why_as_well() {
+        for (answered, why) in [
+            (Answered::Silence, "nobody answered within 10 s"),
+            (Answered::Unread, "nobody answered an earlier question in time"),
+            (Answered::Nobody("end of input".into()), "nobody can answer (end of input)"),
+        ] {
+            let verdict = judge(answered, Who::Asked, Duration::from_secs(10));
 
-        assert_eq!(
-            (silence.answer, silence.why.as_deref()),
-            (Answer::No, Some("no answer within 10 s"))
-        );
-        assert_eq!((later.answer, later.why != silence.why), (Answer::No, true));
-        assert_eq!((end.answer, end.why.is_some()), (Answer::No, true));
+            let said = verdict.why.unwrap();
+            assert!(said.starts_with(why), "{said}");
+            assert_eq!(verdict.answer, Answer::Nobody(said));
+        }
     }
 }

@@ -6,7 +6,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser, ValueEnum};
+
+use super::text::message;
 
 /// The command line.
 #[derive(Debug, Clone, Default, Parser)]
@@ -38,12 +40,34 @@ pub struct Arguments {
     /// Leave an entry out of this run; may be repeated
     #[arg(long, value_name = "ID")]
     pub disable: Vec<String>,
+    /// Mount everything, print each entry and what it waits for, and exit with 0 if all run
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "sessions", "repair"])]
+    pub check: bool,
+    /// What stdout is for: people, or programs, which get one JSON object a turn or one a line for each event
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_enum)]
+    #[arg(conflicts_with_all = ["sessions", "repair", "check"])]
+    output_format: OutputFormat,
+    /// The same as --output-format json
+    #[arg(long, conflicts_with_all = ["output_format", "sessions", "repair", "check"])]
+    json: bool,
     /// Say more on stderr; twice for everything
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
     /// Only the final text on stdout, only errors on stderr
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
+}
+
+/// What stdout is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// A transcript.
+    #[default]
+    Text,
+    /// The result of each turn.
+    Json,
+    /// What is logged, as it is logged, and the result of each turn.
+    StreamJson,
 }
 
 /// One `--set`: `(entry id, dotted key, text of the value)`.
@@ -63,22 +87,28 @@ pub enum Prompt {
 pub enum Refused {
     /// The user asked for a text (help, version), and this is it.
     Asked(String),
-    /// The command line is wrong; one line says how.
-    Usage(String),
+    /// The command line is wrong; one line says how, and the format is the one that it seems to ask for.
+    Usage(String, OutputFormat),
 }
 
 impl Arguments {
     /// Reads a command line, the program's name first.
     pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, Refused> {
+        let line: Vec<_> = line.into_iter().collect();
         Self::command()
-            .try_get_matches_from(line)
+            .try_get_matches_from(&line)
             .and_then(|matches| Self::from_arg_matches(&matches))
-            .map_err(|err| refused(&err))
+            .map_err(|err| refused(&err, &line))
+    }
+
+    /// What stdout is for.
+    pub fn format(&self) -> OutputFormat {
+        if self.json { OutputFormat::Json } else { self.output_format }
     }
 
     /// Whether there is one thing to do, and no conversation to lead.
     pub fn is_one_shot(&self) -> bool {
-        !self.words.is_empty() || self.sessions || self.repair.is_some()
+        !self.words.is_empty() || self.sessions || self.repair.is_some() || self.check
     }
 
     /// The prompt, if there is one.
@@ -102,7 +132,7 @@ fn override_from(text: &str) -> Result<Override, String> {
 }
 
 /// clap's message is several lines with an empty one between them; here it is one.
-fn refused(err: &clap::Error) -> Refused {
+fn refused(err: &clap::Error, line: &[OsString]) -> Refused {
     let text = err.to_string();
     if !err.use_stderr() {
         return Refused::Asked(text);
@@ -114,10 +144,20 @@ fn refused(err: &clap::Error) -> Refused {
         .filter(|it| !it.is_empty())
         .collect();
     let said = lines.join("; ");
-    Refused::Usage(format!(
-        "{} (see nano-cordis --help)",
-        said.trim_start_matches("error: ").split("; For more").next().unwrap_or_default()
-    ))
+    let said = said.trim_start_matches("error: ").split("; For more").next().unwrap_or_default();
+    Refused::Usage(message(&format!("{said} (see nano-cordis --help)")), format_of(line))
+}
+
+/// A program that asked for JSON wants to be told in JSON that it asked for something else wrongly.
+fn format_of(line: &[OsString]) -> OutputFormat {
+    let words = line.iter().map(|it| it.to_string_lossy()).take_while(|it| it != "--");
+    let words = words.collect::<Vec<_>>().join("=");
+    let asks_for = |it: &str| format!("={words}=").contains(&format!("=--{it}="));
+    match () {
+        () if asks_for("output-format=stream-json") => OutputFormat::StreamJson,
+        () if asks_for("output-format=json") || asks_for("json") => OutputFormat::Json,
+        () => OutputFormat::Text,
+    }
 }
 
 #[cfg(test)]
@@ -130,7 +170,7 @@ mod tests {
 
     fn usage(words: &[&str]) -> String {
         match read(words) {
-            Err(Refused::Usage(text)) => text,
+            Err(Refused::Usage(text, _)) => text,
             other => panic!("{words:?} gave {other:?}"),
         }
     }

@@ -6,19 +6,21 @@
 //! prompt of the command line is handed out once.
 
 use std::cell::{Cell, RefCell};
-use std::io::ErrorKind;
+use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::arguments::{Arguments, Prompt};
+use super::arguments::{Arguments, OutputFormat, Prompt};
+pub use super::asking::Answered;
 use super::confirm::Turns;
+pub use super::input::Entered;
 use super::input::Input;
-pub use super::input::{Answered, Entered};
+use super::results::Results;
 use super::screen::Screen;
-use super::status::{COMPLETED, FAILED, HANGUP, LIMIT_REACHED, MISUSED, STDOUT_CLOSED};
-use crate::cordis::{Emit, Error, Report, Service, Svc, Undo};
+use super::status::{COMPLETED, FAILED, HANGUP, LIMIT_REACHED, MISUSED};
+use crate::cordis::{Emit, Error, Service, Svc, Undo};
 
 /// Why waiting for a change in the console cannot fail.
 pub(super) const OUTLIVED: &str =
@@ -26,12 +28,12 @@ pub(super) const OUTLIVED: &str =
 
 /// Service `console`.
 pub struct Console {
-    arguments: Arguments,
+    pub(super) arguments: Arguments,
     has_begun: Cell<bool>,
     /// News is left out: the user wants none, or nobody listens any more.
-    is_quiet: Cell<bool>,
-    screen: Rc<Screen>,
-    input: Input,
+    pub(super) is_quiet: Cell<bool>,
+    pub(super) screen: Rc<Screen>,
+    pub(super) input: Input,
     turns: Turns,
     is_open: watch::Sender<bool>,
     /// How many plugins lead a conversation here.
@@ -39,7 +41,9 @@ pub struct Console {
     /// The session that the newest of them works on.
     session: RefCell<Option<String>>,
     failed: Cell<u8>,
-    stop: watch::Sender<Option<u8>>,
+    pub(super) results: Results,
+    is_hurried: Cell<bool>,
+    pub(super) stop: watch::Sender<Option<u8>>,
     end: watch::Sender<Option<u8>>,
 }
 
@@ -76,9 +80,13 @@ impl Svc<Console> {
 impl Console {
     /// The console of this process. `term` is the variable of that name: without it, or with `dumb`, lines are plain.
     pub fn new(arguments: Arguments, term: Option<&str>) -> Self {
-        let screen = Rc::new(Screen::new(arguments.quiet));
+        let (format, is_conversation) = (arguments.format(), !arguments.is_one_shot());
+        let is_for_people = format == OutputFormat::Text;
+        let screen = Rc::new(Screen::new(arguments.quiet || !is_for_people));
         Console {
-            input: Input::new(screen.clone(), term),
+            // The editor would write to stdout.
+            input: Input::new(screen.clone(), term.filter(|_| is_for_people)),
+            results: Results::new(format, is_conversation),
             screen,
             turns: Turns::default(),
             is_quiet: Cell::new(arguments.quiet),
@@ -88,6 +96,7 @@ impl Console {
             leaders: watch::Sender::new(0),
             session: RefCell::default(),
             failed: Cell::new(COMPLETED),
+            is_hurried: Cell::new(false),
             stop: watch::Sender::new(None),
             end: watch::Sender::new(None),
         }
@@ -137,10 +146,26 @@ impl Console {
 
     /// Ends the program with a message.
     pub fn fail(&self, status: u8, text: &str) {
+        self.fail_with("usage", status, text);
+    }
+
+    /// The same, with a word for programs.
+    pub fn fail_with(&self, code: &str, status: u8, text: &str) {
         if self.end.borrow().is_none() {
+            self.results.failed(code, text);
             self.error(text);
         }
         self.finish(status);
+    }
+
+    /// Somebody wants the end at once: nothing is given time any more.
+    pub fn hurry(&self) {
+        self.is_hurried.set(true);
+    }
+
+    /// Whether somebody does.
+    pub fn is_hurried(&self) -> bool {
+        self.is_hurried.get()
     }
 
     /// Resolves when the program has ended for all who use the console.
@@ -156,6 +181,11 @@ impl Console {
     /// Whether such a stop was asked for.
     pub fn is_stopping(&self) -> bool {
         self.stop.borrow().is_some()
+    }
+
+    /// Whether the program ends, in whatever way.
+    pub fn is_ending(&self) -> bool {
+        self.is_stopping() || self.end.borrow().is_some()
     }
 
     /// Resolves when such a stop was asked for.
@@ -178,57 +208,6 @@ impl Console {
     }
 }
 
-/// Output.
-impl Console {
-    /// Conversation on stdout, made harmless before. A reader that has gone ends the program in order.
-    pub fn say(&self, text: &str) {
-        let Err(err) = self.screen.say(text) else { return };
-        if err.kind() == ErrorKind::BrokenPipe {
-            self.is_quiet.set(true);
-            return self.request_stop(STDOUT_CLOSED);
-        }
-        if !self.is_stopping() {
-            self.error(&format!("cannot write to stdout: {err}"));
-        }
-        self.request_stop(FAILED);
-    }
-
-    /// News on stderr, with `[nano-cordis]` before it.
-    pub fn notice(&self, text: &str) {
-        if !self.is_quiet.get() {
-            self.screen.warn(text);
-        }
-    }
-
-    /// The same for what is said even with `--quiet`.
-    pub fn warn(&self, text: &str) {
-        self.screen.warn(text);
-    }
-
-    /// What ends the program or a turn.
-    pub fn error(&self, text: &str) {
-        self.screen.note("nano-cordis: ", text);
-    }
-
-    /// What the kernel reports: failures always, hints unless `--quiet`.
-    pub fn report(&self, report: &Report) {
-        match report.error {
-            Some(_) => self.warn(&report.to_string()),
-            None => self.notice(&report.to_string()),
-        }
-    }
-
-    /// Ctrl-C was pressed, and the terminal may have echoed it.
-    pub fn was_interrupted(&self) {
-        self.screen.was_interrupted();
-    }
-
-    /// Leaves the terminal as it was found.
-    pub fn close(&self) {
-        self.input.restore();
-    }
-}
-
 /// Input.
 impl Console {
     /// Whether a person at a terminal answers.
@@ -248,7 +227,13 @@ impl Console {
 
     /// Shows a question and waits for the line that answers it, in a pipe for so long. Dropping the future gives it up.
     pub async fn answer(&self, question: &str, patience: Duration) -> Answered {
-        self.input.answer(question, patience).await
+        let answered = self.input.answer(question, patience).await;
+        if matches!(answered, Answered::Nobody(_)) && self.input.has_lost_terminal() {
+            // No answer to a question: everything stops, and whoever asked gives this up.
+            self.request_stop(HANGUP);
+            return pending().await;
+        }
+        answered
     }
 
     /// Whose turn it is, a prompt's or a question's.
@@ -261,11 +246,12 @@ impl Console {
         self.input.put_back(line);
     }
 
-    /// The prompt of a one-shot.
-    pub async fn prompt(&self) -> Option<String> {
-        match self.arguments.prompt()? {
-            Prompt::Text(text) => Some(text),
-            Prompt::Stdin => Some(self.input.everything().await),
+    /// The prompt of a one-shot; an error says why it cannot be read.
+    pub async fn prompt(&self) -> Result<Option<String>, String> {
+        match self.arguments.prompt() {
+            None => Ok(None),
+            Some(Prompt::Text(text)) => Ok(Some(text)),
+            Some(Prompt::Stdin) => self.input.everything().await.map(Some),
         }
     }
 

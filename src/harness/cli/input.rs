@@ -8,15 +8,14 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
-use std::time::Duration;
 
-use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
-use tokio::time::timeout;
-
+use super::asking::Asking;
 use super::screen::{Screen, Stream};
 use super::stdin::{Got, Stdin, Want, editor};
+use super::text;
+use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 
 /// What came at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,37 +26,32 @@ pub enum Entered {
     Interrupt,
     /// The end of input.
     End,
+    /// The input cannot be read: why.
+    Broken(String),
 }
 
-/// What came after a question.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
-    /// A line.
-    Line(String),
-    /// Nothing for so long.
-    Silence,
-    /// That happened before, and nobody waits a second time.
-    Unread,
-    /// The end of input, or no way to ask.
-    End,
-}
+pub(super) const END_OF_INPUT: &str = "end of input";
 
 pub(super) struct Input {
-    screen: Rc<Screen>,
+    pub(super) screen: Rc<Screen>,
     stdin: OnceCell<Stdin>,
     is_terminal: Cell<bool>,
+    /// The terminal that answers where stdin is none.
+    device: OnceCell<File>,
     can_edit: bool,
     /// The terminal as it was found.
     cooked: Option<Termios>,
+    has_edited: Cell<bool>,
     /// The number of the line that is being read, even if nobody waits for it at the moment.
     reading: Cell<Option<u64>>,
     /// Lines that came before they were asked for.
     queue: RefCell<VecDeque<String>>,
     /// What was typed of a line before a question came; it stands at the next prompt again.
     unfinished: RefCell<String>,
-    is_at_end: Cell<bool>,
+    /// Why nothing more comes, once that is so.
+    pub(super) ended: RefCell<Option<String>>,
     /// A question to this pipe went unanswered for too long.
-    is_deaf: Cell<bool>,
+    pub(super) is_deaf: Cell<bool>,
 }
 
 impl Input {
@@ -72,10 +66,12 @@ impl Input {
             screen,
             stdin: OnceCell::new(),
             is_terminal: Cell::new(is_terminal),
+            device: OnceCell::new(),
+            has_edited: Cell::new(false),
             reading: Cell::new(None),
             queue: RefCell::default(),
             unfinished: RefCell::default(),
-            is_at_end: Cell::new(false),
+            ended: RefCell::default(),
             is_deaf: Cell::new(false),
         }
     }
@@ -89,7 +85,7 @@ impl Input {
         if let Some(line) = self.queued(prompt) {
             return Entered::Line(line);
         }
-        while !self.is_at_end.get() {
+        while self.ended.borrow().is_none() {
             let id = self.begin_line(prompt);
             match self.received(id).await {
                 Got::Text(bytes) => {
@@ -99,8 +95,12 @@ impl Input {
                 Got::Interrupt => return Entered::Interrupt,
                 Got::Garbled => self.screen.warn("what was typed is not UTF-8 and was dropped"),
                 Got::GivenUp | Got::Typed(_) => {}
-                Got::End => {
-                    self.is_at_end.set(!self.is_terminal());
+                Got::Broken(why) if !self.is_terminal() => {
+                    self.ended.replace(Some(why.clone()));
+                    return Entered::Broken(why);
+                }
+                Got::End | Got::Broken(_) => {
+                    self.has_ended(END_OF_INPUT);
                     let _closed = self.screen.end_line();
                     return Entered::End;
                 }
@@ -109,49 +109,24 @@ impl Input {
         Entered::End
     }
 
-    /// Shows a question and waits for the line that answers it, in a pipe for so long. Dropping the future gives it up.
-    pub(super) async fn answer(&self, question: &str, patience: Duration) -> Answered {
-        let on = self.question_stream();
-        let _closed = self.screen.end_line();
-        self.screen.left_open(on);
-        if self.is_deaf.get() || self.is_at_end.get() || self.screen.is_editing() {
-            let _closed = on.write(question).and_then(|()| self.screen.end_line());
-            return if self.is_deaf.get() { Answered::Unread } else { Answered::End };
-        }
-        let id = self.stdin().want(Want::Answer { question: question.into(), on });
-        let asking = Asking { input: self, id, echoed: Cell::new(false) };
-        let patience = if self.is_terminal() { Duration::MAX } else { patience };
-        match timeout(patience, self.received(id)).await {
-            Ok(Got::Text(bytes)) => {
-                asking.echoed.set(self.is_terminal());
-                Answered::Line(self.decoded(bytes))
-            }
-            Ok(_) => {
-                self.is_at_end.set(!self.is_terminal());
-                Answered::End
-            }
-            Err(_) => {
-                self.is_deaf.set(true);
-                Answered::Silence
-            }
-        }
-    }
-
     /// All of standard input. Questions are then put to the terminal that the person looks at, if there is one.
-    pub(super) async fn everything(&self) -> String {
+    pub(super) async fn everything(&self) -> Result<String, String> {
         let device = self
             .screen
             .err_is_terminal
             .then(|| File::options().read(true).open("/dev/tty").ok())
             .flatten();
-        let has_device = device.is_some();
+        let copy = device.as_ref().and_then(|it| it.try_clone().ok());
+        let has_device = copy.is_some();
+        copy.map(|it| self.device.set(it));
         let id = self.stdin().want(Want::All { then: device });
         let got = self.received(id).await;
         self.is_terminal.set(has_device);
-        self.is_at_end.set(!has_device);
+        self.has_ended("standard input was read for the prompt");
         match got {
-            Got::Text(bytes) => self.decoded(bytes),
-            _ => String::new(),
+            Got::Text(bytes) => Ok(self.decoded(bytes)),
+            Got::Broken(why) => Err(why),
+            _ => Ok(String::new()),
         }
     }
 
@@ -163,7 +138,7 @@ impl Input {
             match self.received(id).await {
                 Got::Text(bytes) => self.queue.borrow_mut().push_back(self.decoded(bytes)),
                 Got::Interrupt => return Entered::Interrupt,
-                Got::End => return Entered::End,
+                Got::End | Got::Broken(_) => return Entered::End,
                 _ => {}
             }
         }
@@ -176,13 +151,16 @@ impl Input {
 
     /// Whether the end of input means that the terminal has gone. The signal that says so may come a moment later.
     pub(super) fn has_lost_terminal(&self) -> bool {
-        self.is_terminal() && tcgetattr(io::stdin()).is_err()
+        let gone = |it: BorrowedFd| tcgetattr(it).is_err();
+        let device = self.device.get();
+        self.is_terminal()
+            && device.map_or_else(|| gone(io::stdin().as_fd()), |it| gone(it.as_fd()))
     }
 
     /// Leaves the terminal as it was found.
     pub(super) fn restore(&self) {
-        if let (Some(cooked), true) = (&self.cooked, self.screen.is_editing()) {
-            let _gone = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, cooked);
+        if self.screen.is_editing() {
+            self.restore_modes();
             // What the editor has switched on beside the mode: bracketed paste.
             let _closed = Stream::Out.write("\x1b[?2004l\n");
             self.screen.set_editing(false);
@@ -190,13 +168,31 @@ impl Input {
         let _closed = self.screen.end_line();
     }
 
+    /// A terminal may go on after Ctrl-D; nothing else does after its end.
+    pub(super) fn has_ended(&self, why: &str) {
+        if !self.is_terminal() {
+            self.ended.replace(Some(why.into()));
+        }
+    }
+
+    /// The same for its modes alone: the editor may have begun a line in the instant in which everything ended.
+    pub(super) fn restore_modes(&self) {
+        if let (Some(cooked), true) = (&self.cooked, self.has_edited.get()) {
+            let _gone = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, cooked);
+        }
+    }
+
     fn queued(&self, prompt: &str) -> Option<String> {
         if self.reading.get().is_some() {
             return None;
         }
+        // What a question that was given up had found typed before it.
+        while let Some((_, late)) = self.stdin.get().and_then(Stdin::said) {
+            self.keep_late(late);
+        }
         let line = self.queue.borrow_mut().pop_front()?;
         if self.is_terminal() {
-            let _closed = self.question_stream().write(&format!("{prompt}{line}\n"));
+            let _closed = self.question_stream().write(&format!("{prompt}{}\n", text::line(&line)));
         }
         Some(line)
     }
@@ -206,6 +202,7 @@ impl Input {
         self.show_plain(prompt);
         let id = self.reading.get().unwrap_or_else(|| {
             self.screen.set_editing(self.can_edit);
+            self.has_edited.set(self.can_edit);
             let typed = self.can_edit.then(|| self.unfinished.take());
             let edit = typed.map(|typed| Want::Edit { prompt: prompt.into(), typed });
             self.stdin().want(edit.unwrap_or(Want::Line))
@@ -224,22 +221,28 @@ impl Input {
     }
 
     /// The answer to request `id`. What belongs to an earlier one is put where it is not lost.
-    async fn received(&self, id: u64) -> Got {
+    pub(super) async fn received(&self, id: u64) -> Got {
         loop {
             match self.stdin().next().await {
-                (_, Got::Typed(bytes)) => self.keep(bytes),
-                (from, got) if from == id => {
+                (from, got) if from == id && !matches!(got, Got::Typed(_)) => {
                     if self.reading.get() == Some(id) {
                         self.reading.set(None);
                         self.screen.set_editing(false);
                     }
                     return got;
                 }
-                (_, Got::Text(late)) if !self.is_terminal() => {
-                    self.queue.borrow_mut().push_back(self.decoded(late));
-                }
-                _ => {}
+                (_, late) => self.keep_late(late),
             }
+        }
+    }
+
+    fn keep_late(&self, got: Got) {
+        match got {
+            Got::Typed(bytes) => self.keep(bytes),
+            Got::Text(line) if !self.is_terminal() => {
+                self.queue.borrow_mut().push_back(self.decoded(line));
+            }
+            _ => {}
         }
     }
 
@@ -253,47 +256,21 @@ impl Input {
         self.unfinished.borrow_mut().extend(rest.chars().filter(|it| !it.is_control()));
     }
 
-    fn decoded(&self, bytes: Vec<u8>) -> String {
+    pub(super) fn decoded(&self, bytes: Vec<u8>) -> String {
         String::from_utf8(bytes).unwrap_or_else(|err| {
             self.screen.warn("the input is not UTF-8; each broken byte became U+FFFD");
             String::from_utf8_lossy(err.as_bytes()).into_owned()
         })
     }
 
-    /// Questions belong to the conversation, unless the person at the terminal would not see them there.
-    fn question_stream(&self) -> Stream {
-        let unseen = self.is_terminal() && !self.screen.out_is_terminal;
-        if unseen || self.screen.is_quiet { Stream::Err } else { Stream::Out }
-    }
-
-    fn stdin(&self) -> &Stdin {
+    pub(super) fn stdin(&self) -> &Stdin {
         self.stdin.get_or_init(|| {
             let editor = self.can_edit.then(editor).flatten().map(|(editor, printer)| {
                 self.screen.print_above_with(printer);
                 editor
             });
-            let started = Stdin::start(self.is_terminal(), editor);
+            let started = Stdin::start(self.is_terminal(), self.screen.cursor.clone(), editor);
             started.expect("one thread and one pipe are to be had")
         })
-    }
-}
-
-/// A question that is open: however it ends, nobody waits for the line any longer and the cursor is on a new one.
-struct Asking<'a> {
-    input: &'a Input,
-    /// The number of the request for the line.
-    id: u64,
-    /// Whether the terminal went to a new line by itself, because Enter was typed.
-    echoed: Cell<bool>,
-}
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        self.input.stdin().give_up(self.id);
-        if self.echoed.get() {
-            self.input.screen.was_ended();
-        } else {
-            let _closed = self.input.screen.end_line();
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Saved sessions as a person reads them.
+//! Saved sessions and entries as a person reads them.
 //!
 //! Part of `cli`.
 
@@ -8,7 +8,9 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::text::line;
+use super::text::{counted, line};
+use crate::cordis::State;
+use crate::cordis::loader::{EntryStatus, Standing};
 use crate::harness::persistence::Repaired;
 use crate::harness::persistence::saved::{Saved, SavedState};
 
@@ -18,10 +20,42 @@ pub(super) fn table(sessions: &[Saved]) -> String {
     let mut table = String::new();
     for Saved { id, changed, turns, state, words } in sessions {
         let (time, state, words) = (local(*changed), name_of(*state), line(words));
-        writeln!(table, "{id:width$}  {time}  {turns:>3} turns  {state:7}  {words}")
+        let turns = counted(*turns, "turn");
+        writeln!(table, "{id:width$}  {time}  {turns:<9}  {state:7}  {words}")
             .expect("a string takes all that is written");
     }
     table
+}
+
+/// One line an entry, in the order of the file: id, name, what became of it.
+pub(crate) fn entries(entries: &[EntryStatus]) -> String {
+    let width = |part: fn(&EntryStatus) -> &String| {
+        entries.iter().map(|it| line(part(it)).chars().count()).max().unwrap_or_default()
+    };
+    let (ids, names) = (width(|it| &it.id), width(|it| &it.name));
+    let row = |it: &EntryStatus| {
+        let (id, name, standing) = (line(&it.id), line(&it.name), line(&standing(it)));
+        format!("{id:ids$}  {name:names$}  {standing}\n")
+    };
+    entries.iter().map(row).collect()
+}
+
+fn standing(entry: &EntryStatus) -> String {
+    let because = |word: &str| match &entry.error {
+        Some(error) => format!("{word}: {error}"),
+        None => word.to_owned(),
+    };
+    match entry.standing {
+        Standing::Disabled => "disabled".into(),
+        Standing::NotLoaded => because("not loaded"),
+        Standing::Mounted(State::Active) => because("active"),
+        Standing::Mounted(State::Pending) => format!("waits for {}", entry.missing.join(", ")),
+        Standing::Mounted(State::Loading) => "still starting".into(),
+        Standing::Mounted(State::Failed) => because("failed"),
+        Standing::Mounted(State::Unloading | State::Disposed) => {
+            "unmounted by another plugin".into()
+        }
+    }
 }
 
 /// What a repair did.

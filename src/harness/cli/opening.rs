@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use super::arguments::OutputFormat;
 use super::status::COMPLETED;
 use super::{Cli, listing};
 use crate::cordis::{BoxError, Svc};
@@ -60,7 +61,8 @@ impl Cli {
 
     /// Tells the user how to come back to this conversation.
     pub(super) fn greet(&self, session: &Session) {
-        if self.console.is_terminal() && !self.console.arguments().quiet {
+        let is_for_people = self.console.format() == OutputFormat::Text;
+        if self.console.is_terminal() && is_for_people && !self.console.arguments().quiet {
             self.console.say(&format!("{}\n", introduction(session)));
         } else {
             self.console.notice(&introduction(session));

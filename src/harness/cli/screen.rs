@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use rustyline::ExternalPrinter;
@@ -38,25 +39,56 @@ fn put(stream: &mut impl Write, text: &str) -> io::Result<()> {
     stream.flush()
 }
 
+/// The stream whose last line is not ended yet. The thread that shows questions has it too, and whoever writes holds it:
+/// a question is either before what follows it, or nowhere.
+#[derive(Clone, Default)]
+pub(super) struct Cursor(Arc<Mutex<Option<Stream>>>);
+
+impl Cursor {
+    /// Shows a question on a line of its own, unless `prepare` finds that nobody wants an answer any more.
+    pub(super) fn ask(
+        &self,
+        on: Stream,
+        question: &str,
+        prepare: impl FnOnce() -> io::Result<bool>,
+    ) -> io::Result<bool> {
+        let mut open = self.hold();
+        if !prepare()? {
+            return Ok(false);
+        }
+        end(&mut open)?;
+        on.write(question)?;
+        *open = Some(on);
+        Ok(true)
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Option<Stream>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn end(open: &mut Option<Stream>) -> io::Result<()> {
+    open.take().map_or(Ok(()), |stream| stream.write("\n"))
+}
+
 /// Both streams.
 pub(super) struct Screen {
-    /// Stdout is for the final text only, stderr for what must be seen.
-    pub(super) is_quiet: bool,
+    /// Stdout is for the final text or for programs, so questions go to stderr.
+    pub(super) is_out_reserved: bool,
     pub(super) out_is_terminal: bool,
     pub(super) err_is_terminal: bool,
-    /// The stream whose last line is not ended yet.
-    open: Cell<Option<Stream>>,
+    pub(super) cursor: Cursor,
     editing: Cell<bool>,
     above: Cell<Option<SyncSender<String>>>,
 }
 
 impl Screen {
-    pub(super) fn new(is_quiet: bool) -> Self {
+    pub(super) fn new(is_out_reserved: bool) -> Self {
         Screen {
-            is_quiet,
+            is_out_reserved,
             out_is_terminal: io::stdout().is_terminal(),
             err_is_terminal: io::stderr().is_terminal(),
-            open: Cell::new(None),
+            cursor: Cursor::default(),
             editing: Cell::new(false),
             above: Cell::new(None),
         }
@@ -67,11 +99,12 @@ impl Screen {
         if text.is_empty() || self.hand_to_editor(text, self.out_is_terminal) {
             return Ok(());
         }
-        if self.open.get() == Some(Stream::Err) {
-            self.end_line()?;
+        let mut open = self.cursor.hold();
+        if *open == Some(Stream::Err) {
+            end(&mut open)?;
         }
         Stream::Out.write(text)?;
-        self.open.set((!text.ends_with('\n')).then_some(Stream::Out));
+        *open = (!text.ends_with('\n')).then_some(Stream::Out);
         Ok(())
     }
 
@@ -86,25 +119,26 @@ impl Screen {
         if self.hand_to_editor(&line, self.err_is_terminal) {
             return;
         }
-        if self.shares_line_with_err() {
-            let _closed = self.end_line();
+        let mut open = self.cursor.hold();
+        if self.shares_line_with_err(*open) {
+            let _closed = end(&mut open);
         }
         let _closed = Stream::Err.write(&line);
     }
 
     /// Somebody else (a prompt, a question) has left the cursor behind text on this stream.
     pub(super) fn left_open(&self, stream: Stream) {
-        self.open.set(Some(stream));
+        *self.cursor.hold() = Some(stream);
     }
 
     /// The terminal itself has gone to a new line: it echoed the newline that was typed.
     pub(super) fn was_ended(&self) {
-        self.open.set(None);
+        *self.cursor.hold() = None;
     }
 
     /// The terminal shows `^C` where the cursor was. A line that is open ends as it would have; else a new one begins.
     pub(super) fn was_interrupted(&self) {
-        if self.is_editing() || self.open.get().is_some() {
+        if self.is_editing() || self.cursor.hold().is_some() {
             return;
         }
         let (stream, modes) = match (self.out_is_terminal, self.err_is_terminal) {
@@ -120,13 +154,13 @@ impl Screen {
 
     /// Ends the line that is open, if one is.
     pub(super) fn end_line(&self) -> io::Result<()> {
-        self.open.take().map_or(Ok(()), |stream| stream.write("\n"))
+        end(&mut self.cursor.hold())
     }
 
     /// From now on, and until `false`, the editor holds the last line of the terminal.
     pub(super) fn set_editing(&self, editing: bool) {
         if self.editing.replace(editing) != editing {
-            self.open.set(None);
+            self.was_ended();
         }
     }
 
@@ -153,8 +187,8 @@ impl Screen {
         taken
     }
 
-    fn shares_line_with_err(&self) -> bool {
-        match self.open.get() {
+    fn shares_line_with_err(&self, open: Option<Stream>) -> bool {
+        match open {
             Some(Stream::Out) => self.out_is_terminal && self.err_is_terminal,
             Some(Stream::Err) => true,
             None => false,

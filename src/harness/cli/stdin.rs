@@ -19,7 +19,7 @@ use rustyline::error::ReadlineError;
 use rustyline::{Cmd, Config, DefaultEditor, ExternalPrinter, KeyEvent};
 use tokio::sync::mpsc as to_main;
 
-use super::screen::Stream;
+use super::screen::{Cursor, Stream};
 
 /// Requests under way: one is being served, and one may follow it after that was given up.
 const REQUESTS: usize = 4;
@@ -49,31 +49,39 @@ pub(super) enum Got {
     Garbled,
     /// The request was given up before a line was complete.
     GivenUp,
-    /// The end of input, or an input that cannot be read any more.
+    /// The end of input.
     End,
+    /// The input cannot be read, or the question not be shown: why.
+    Broken(String),
 }
 
 /// The end of the thread that the program holds.
 pub(super) struct Stdin {
     requests: SyncSender<(u64, Want)>,
-    answers: tokio::sync::Mutex<to_main::Receiver<(u64, Got)>>,
+    answers: tokio::sync::Mutex<Answers>,
     wanted: Arc<AtomicU64>,
     wake: PipeWriter,
 }
 
 impl Stdin {
     /// Starts the thread. `editor` is given where lines can be edited.
-    pub(super) fn start(is_terminal: bool, editor: Option<DefaultEditor>) -> io::Result<Self> {
+    pub(super) fn start(
+        is_terminal: bool,
+        cursor: Cursor,
+        editor: Option<DefaultEditor>,
+    ) -> io::Result<Self> {
         let (requests, rx) = mpsc::sync_channel(REQUESTS);
         let (tx, answers) = to_main::channel(2 * REQUESTS);
         let (woken, wake) = io::pipe()?;
         let wanted = Arc::new(AtomicU64::new(0));
         let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let source = Source { input, is_terminal, rest: Vec::new(), woken, wanted: wanted.clone() };
+        let (rest, still_wanted) = (Vec::new(), wanted.clone());
+        let source = Source { input, is_terminal, rest, woken, wanted: still_wanted, cursor };
         std::thread::Builder::new()
             .name("stdin".into())
             .spawn(move || serve(source, editor, &rx, &tx))?;
-        Ok(Stdin { requests, answers: tokio::sync::Mutex::new(answers), wanted, wake })
+        let answers = tokio::sync::Mutex::new(Answers { said: answers, next: None });
+        Ok(Stdin { requests, answers, wanted, wake })
     }
 
     /// Asks for something and says under which number the answer will come.
@@ -84,9 +92,21 @@ impl Stdin {
         id
     }
 
-    /// The next thing the thread says.
+    /// The next thing the thread says. A signal that came before it is heard before it.
     pub(super) async fn next(&self) -> (u64, Got) {
-        self.answers.lock().await.recv().await.unwrap_or((0, Got::End))
+        let mut answers = self.answers.lock().await;
+        if answers.next.is_none() {
+            answers.next = Some(answers.said.recv().await.unwrap_or((0, Got::End)));
+        }
+        // The runtime looks for signals when a task gives way, and what has arrived is kept if this is dropped here.
+        tokio::task::yield_now().await;
+        answers.next.take().unwrap_or((0, Got::End))
+    }
+
+    /// What the thread has said already, if nobody waits for it.
+    pub(super) fn said(&self) -> Option<(u64, Got)> {
+        let mut answers = self.answers.try_lock().ok()?;
+        answers.next.take().or_else(|| answers.said.try_recv().ok())
     }
 
     /// Tells the thread not to wait for request `id` any longer. One that was made after it stays wanted.
@@ -95,6 +115,12 @@ impl Stdin {
             self.wanted.compare_exchange(id, id + 1, Ordering::SeqCst, Ordering::SeqCst);
         let _woken = (&self.wake).write(b".");
     }
+}
+
+/// What the thread has said and nobody has taken yet.
+struct Answers {
+    said: to_main::Receiver<(u64, Got)>,
+    next: Option<(u64, Got)>,
 }
 
 /// The thread: serves one request after the other.
@@ -112,7 +138,8 @@ fn serve(
             (Want::Answer { question, on }, _) => source.answer(id, &question, on, &tell),
             (Want::All { then }, _) => source.all(then),
         };
-        tell(got.unwrap_or(Got::End));
+        let broken = |err| Got::Broken(format!("standard input cannot be read: {err}"));
+        tell(got.unwrap_or_else(broken));
     }
 }
 
@@ -144,6 +171,7 @@ struct Source {
     woken: PipeReader,
     /// The number of the request that still has somebody waiting for it.
     wanted: Arc<AtomicU64>,
+    cursor: Cursor,
 }
 
 impl Source {
@@ -174,11 +202,19 @@ impl Source {
         on: Stream,
         tell: &impl Fn(Got),
     ) -> io::Result<Got> {
-        if self.is_terminal {
-            tell(Got::Typed(self.typed_so_far()?));
+        let cursor = self.cursor.clone();
+        let prepare = || {
+            let is_wanted = self.wanted.load(Ordering::SeqCst) == id;
+            if is_wanted && self.is_terminal {
+                tell(Got::Typed(self.typed_so_far()?));
+            }
+            Ok(is_wanted)
+        };
+        match cursor.ask(on, question, prepare) {
+            Ok(true) => self.line(id),
+            Ok(false) => Ok(Got::GivenUp),
+            Err(err) => Ok(Got::Broken(format!("the question cannot be shown: {err}"))),
         }
-        on.write(question)?;
-        self.line(id)
     }
 
     /// Everything, newlines at the end aside, as a shell's `$(…)` does it.

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 /// Text of several lines: newlines and tabs stay, carriage returns go, every other hostile character becomes visible.
-pub(super) fn harmless(text: &str) -> Cow<'_, str> {
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_hostile(c) && !matches!(c, '\n' | '\t')) {
         return Cow::Borrowed(text);
     }
@@ -28,7 +28,7 @@ pub(super) fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// Text that must stay on one line, such as the name of a tool.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     harmless(text).replace('\n', "␊").replace('\t', "␉")
 }
 
@@ -40,7 +40,7 @@ pub(super) fn message(text: &str) -> String {
 /// The arguments of a call as one line of compact JSON, in full: what is shown is what would run.
 ///
 /// Text that is no JSON object, which no tool runs, is shown as the JSON string that it is.
-pub(super) fn arguments(raw: &str) -> String {
+pub(crate) fn arguments(raw: &str) -> String {
     let parsed = match serde_json::from_str(raw) {
         Ok(Value::String(inner)) => serde_json::from_str(&inner).ok(),
         parsed => parsed.ok(),
@@ -53,12 +53,30 @@ pub(super) fn arguments(raw: &str) -> String {
     }
 }
 
-/// Compact JSON in which hostile characters are escaped, as JSON allows for each of them.
+/// JSON in which no control character is left: it writes those below U+0020 as escapes itself, and not these.
+pub(super) fn escaped(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// A number of things, in words that fit it.
+pub(super) fn counted(number: u32, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
+/// Compact JSON in which every character is escaped that does not show as itself: nobody can approve what cannot be seen.
 pub(super) fn json(value: &Value) -> String {
     let text = value.to_string();
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_hostile(c) {
+        if is_hostile(c) || is_unseen(c) {
             let mut units = [0; 2];
             shown.extend(c.encode_utf16(&mut units).iter().map(|it| format!("\\u{it:04x}")));
         } else {
@@ -77,6 +95,24 @@ fn is_hostile(c: char) -> bool {
         || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// What shows nothing, or a blank that is no blank, or whatever a font likes.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{a0}'
+            | '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{1680}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+    ) || matches!(c, '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}' | '\u{202f}' | '\u{205f}' | '\u{2800}')
+        || matches!(c, '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}')
+        || matches!(c, '\u{16fe4}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}')
+        || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fffe}' | '\u{ffff}' | '\u{e0080}'..)
+}
+
 /// The old controls have pictures of their own in Unicode; the rest is named by its number.
 fn visible(c: char) -> String {
     match u32::from(c) {
@@ -88,7 +124,8 @@ fn visible(c: char) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{any, proptest};
+    use proptest::collection;
+    use proptest::prelude::{any, prop_oneof, proptest};
     use serde_json::json;
 
     use super::{arguments, harmless, is_hostile, message};
@@ -153,7 +190,33 @@ mod tests {
         assert_eq!(arguments(&raw), r#"{"command":"a\u009b\u007f\u202e\udb40\udc41\u001b\n"}"#);
     }
 
+    #[test]
+    fn what_does_not_show_as_itself_in_arguments_is_escaped() {
+        let raw =
+            json!({ "command": "rm\u{a0}-rf\u{3000}/\u{200d}\u{fe0f}\u{2800}\u{ad}\u{e000}漢é" })
+                .to_string();
+
+        let shown = r#"{"command":"rm\u00a0-rf\u3000/\u200d\ufe0f\u2800\u00ad\ue000漢é"}"#;
+        assert_eq!(arguments(&raw), shown);
+    }
+
     proptest! {
+        #[test]
+        fn a_16_of_any_bytes_no_control_is_left_but_newline_and_tab(
+            bytes in collection::vec(prop_oneof![any::<u8>(), 0u8..0x20, 0x7fu8..0xa0], 0..64),
+        ) {
+            let text = String::from_utf8_lossy(&bytes);
+            let c1: String = bytes.iter().map(|it| char::from(*it)).collect();
+
+            for text in [&*text, &*c1] {
+                let shown = harmless(text);
+                assert!(shown.chars().all(|it| matches!(it, '\n' | '\t') || !it.is_control()), "{shown:?}");
+                if text.chars().all(|it| matches!(it, '\n' | '\t') || !is_hostile(it)) {
+                    assert_eq!(shown, text);
+                }
+            }
+        }
+
         #[test]
         fn nothing_hostile_is_ever_left(text in any::<String>()) {
             assert!(is_clean(&harmless(&text)));

@@ -15,19 +15,33 @@ const LONG_QUESTION: usize = 1000;
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     has_output: bool,
-    /// The part of the reply that has been shown while it came in.
-    shown: Option<String>,
+    /// What has come of a reply that is still coming in.
+    came: String,
+    /// The blanks at its end, which wait for what follows them.
+    held: String,
+    /// Whether it has its heading.
+    has_heading: bool,
 }
 
 impl Transcript {
-    /// A piece of the reply.
+    /// A piece of the reply. Blanks are shown with the text behind them, so that a reply of blanks shows nothing.
     pub(super) fn delta(&mut self, piece: &str) -> String {
-        if piece.is_empty() {
+        self.came.push_str(piece);
+        self.held.push_str(&harmless(piece));
+        let end = self.held.trim_end().len();
+        if end == 0 {
             return String::new();
         }
-        let head = if self.shown.is_none() { self.heading() } else { "" };
-        self.shown.get_or_insert_default().push_str(piece);
-        format!("{head}{}", harmless(piece))
+        let rest = self.held.split_off(end);
+        let text = std::mem::replace(&mut self.held, rest);
+        let head = if self.has_heading { "" } else { self.heading() };
+        self.has_heading = true;
+        format!("{head}{text}")
+    }
+
+    /// The reply begins again; what was shown of it is no part of it.
+    pub(super) fn starts_anew(&mut self) -> String {
+        self.end_of_stream()
     }
 
     /// An event of the log.
@@ -48,31 +62,32 @@ impl Transcript {
                 self.has_output = true;
                 format!("[result] {}\n", harmless(message.text()).trim_end_matches('\n'))
             }
-            EventBody::TurnEnd { .. } => self.end_of_stream().into(),
+            EventBody::TurnEnd { .. } => self.end_of_stream(),
             _ => String::new(),
         }
     }
 
+    /// The whole reply, of which pieces may have been shown.
     fn reply(&mut self, text: &str) -> String {
-        if self.shown.as_deref() == Some(text) {
-            return self.end_of_stream().into();
+        if self.came == text {
+            return self.end_of_stream();
         }
         let cut = self.end_of_stream();
         if text.trim().is_empty() {
-            return cut.into();
+            return cut;
         }
-        format!("{cut}{}{}\n", self.heading(), harmless(text).trim_end_matches('\n'))
+        format!("{cut}{}{}\n", self.heading(), harmless(text).trim_end())
     }
 
     fn heading(&mut self) -> &'static str {
         if std::mem::replace(&mut self.has_output, true) { "\nassistant> " } else { "assistant> " }
     }
 
-    fn end_of_stream(&mut self) -> &'static str {
-        match self.shown.take() {
-            Some(text) if !text.ends_with('\n') => "\n",
-            _ => "",
-        }
+    /// Ends the line of what came in.
+    fn end_of_stream(&mut self) -> String {
+        self.came.clear();
+        self.held.clear();
+        if std::mem::take(&mut self.has_heading) { "\n".into() } else { String::new() }
     }
 }
 
@@ -98,6 +113,7 @@ pub(super) fn question(name: &str, arguments: &Map<String, Value>) -> String {
 mod tests {
     use std::rc::Rc;
 
+    use proptest::{collection, prelude::proptest};
     use serde_json::json;
 
     use super::{Transcript, question};
@@ -201,6 +217,43 @@ mod tests {
         transcript.delta("Hel");
 
         assert_eq!(transcript.event(&reply("Hello")), "\n\nassistant> Hello\n");
+    }
+
+    #[test]
+    fn after_a_retry_the_reply_begins_on_a_line_of_its_own_and_only_the_new_one_counts() {
+        let mut transcript = Transcript::default();
+        let first = transcript.delta("Hel");
+        let cut = transcript.starts_anew();
+
+        let second = transcript.delta("Hello");
+        let rest = transcript.event(&reply("Hello"));
+
+        let shown = [first, cut, second, rest].concat();
+        assert_eq!(shown, "assistant> Hel\n\nassistant> Hello\n");
+    }
+
+    #[test]
+    fn an_escape_sequence_that_is_split_over_pieces_stays_harmless() {
+        let mut transcript = Transcript::default();
+
+        let shown = ["a\x1b", "[2J", "\x1b", "]0;t", "\x07b"].map(|it| transcript.delta(it));
+
+        assert_eq!(shown.concat(), "assistant> a␛[2J␛]0;t␇b");
+    }
+
+    proptest! {
+        #[test]
+        fn however_a_reply_is_cut_into_pieces_it_looks_like_the_whole(
+            pieces in collection::vec("[ \n\r\ta\u{1b}漢]{0,4}", 0..8),
+        ) {
+            let whole = pieces.concat();
+            let mut transcript = Transcript::default();
+
+            let mut came: String = pieces.iter().map(|it| transcript.delta(it)).collect();
+            came.push_str(&transcript.event(&reply(&whole)));
+
+            assert_eq!(came, Transcript::default().event(&reply(&whole)));
+        }
     }
 
     #[test]

@@ -49,6 +49,9 @@ pub enum LlmError {
     /// An answer came and is no reply; the message says how it begins.
     #[error("{0}")]
     BadReply(String),
+    /// A reply began and did not come to its end, or came damaged.
+    #[error("{0}")]
+    Broken(String),
     /// The model said nothing and called nothing.
     #[error("empty reply: neither text nor a tool call")]
     Empty,
@@ -70,6 +73,7 @@ impl LlmError {
             Self::Transport(_) => "transport",
             Self::Timeout(_) => "timeout",
             Self::BadReply(_) => "bad-reply",
+            Self::Broken(_) => "broken-reply",
             Self::Empty => "empty-reply",
             Self::Scripted(_) => "scripted",
         }

@@ -1,26 +1,43 @@
 //! One answer of the server, and what an error may say of it: one line, cut.
 //!
-//! Watch for: every word of a server that gets into an error passes through [`quote`].
+//! Watch for: every word of a server that gets into an error passes through [`quote`], and is masked before.
+
+use std::time::Duration;
 
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
 
 use super::{
     endpoint::{base_of, shown},
+    mask::Mask,
     mend,
 };
 use crate::harness::llm::LlmError;
 
 const LONGEST_QUOTE: usize = 500;
 
-/// Head and body of an answer.
+/// What services call it when there is no money left.
+const NO_QUOTA: [&str; 3] =
+    ["insufficient_quota", "exceeded_current_quota_error", "billing_hard_limit_reached"];
+
+/// What a refusal that names one of these fields can be helped with.
+const REMEDIES: [(&str, &str); 3] = [
+    ("stream_options", " (`body: { stream_options: null }` leaves it out)"),
+    ("reasoning_content", " (`reasoning` says whether it is sent: auto, send or drop)"),
+    ("max_completion_tokens", " (`maxTokensField` names the field of `maxTokens`)"),
+];
+
+/// Head of an answer, and what errors may quote of its body.
 pub(super) struct Answer {
     /// Who answered, as errors show it.
     pub address: String,
     pub status: StatusCode,
     /// Where it sends us instead.
     pub location: Option<Url>,
+    /// How long the service asks to be left alone.
+    pub retry_after: Option<Duration>,
     pub text: String,
+    pub mask: Mask,
 }
 
 impl Answer {
@@ -35,7 +52,7 @@ impl Answer {
                 );
                 self.status_error(self.status, &advice)
             }
-            _ => match mend::parse(&self.text) {
+            _ => match mend::parse(self.text.strip_prefix("data:").unwrap_or(&self.text)) {
                 Ok(body) => self.error_in(&body),
                 Err(_) => self.status_error(self.status, &in_words(&self.text)),
             },
@@ -45,14 +62,15 @@ impl Answer {
     /// The error that a JSON body states. Behind a status of success it may state the true status as its code.
     pub(super) fn error_in(&self, body: &Value) -> LlmError {
         let body = body.get(0).unwrap_or(body);
-        let (error, said) = (&body["error"], said(body));
-        let is = |kind| error["code"] == kind || error["type"] == kind;
-        let stated = status_of(&error["code"]).filter(|_| self.status.is_success());
+        let (error, said) = (&body["error"], self.mask.text(&said(body)).into_owned());
+        let is = |kind: &&str| error["code"] == **kind || error["type"] == **kind;
+        let codes = [&error["code"], &error["status"], &body["code"]];
+        let stated = codes.into_iter().find_map(status_of).filter(|_| self.status.is_success());
         let status = stated.unwrap_or(self.status);
         let (status, message) = (status.as_u16(), self.line(status, &said));
-        if status == 402 || is("insufficient_quota") {
+        if status == 402 || NO_QUOTA.iter().any(is) {
             LlmError::Quota { status, message }
-        } else if is("context_length_exceeded")
+        } else if is(&"context_length_exceeded")
             || (matches!(status, 200 | 400 | 413 | 422) && is_about_length(&said))
         {
             LlmError::ContextLength { status, message }
@@ -65,6 +83,12 @@ impl Answer {
     pub(super) fn bad(&self, problem: &str) -> LlmError {
         let (problem, text) = (quote(problem), quote(&in_words(&self.text)));
         LlmError::BadReply(format!("POST {}: {problem}: {text}", self.address))
+    }
+
+    /// The error that an answer is which began as a reply and did not stay one.
+    pub(super) fn broken(&self, problem: &str) -> LlmError {
+        let problem = quote(&self.mask.text(problem));
+        LlmError::Broken(format!("POST {}: {problem}", self.address))
     }
 
     /// The error for a status and some words about it.
@@ -80,24 +104,45 @@ impl Answer {
             self.address,
             status.as_u16(),
             quote(words),
-            self.hint(status)
+            self.hint(status, words)
         )
     }
 
-    fn hint(&self, status: StatusCode) -> &'static str {
+    fn hint(&self, status: StatusCode, words: &str) -> &'static str {
+        let remedy = || REMEDIES.iter().find(|(field, _)| words.contains(field));
         match status {
             _ if self.address.contains("/v1/v1/") => " (`baseUrl` has /v1 twice)",
             StatusCode::NOT_FOUND => {
                 " (is `baseUrl` right? /chat/completions is appended to it, often after /v1)"
+            }
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
+                remedy().map_or("", |(_, hint)| hint)
             }
             _ => "",
         }
     }
 }
 
-fn quote(text: &str) -> String {
+/// Whether a body, a chunk or a choice stands for a failure.
+pub(super) fn states_error(body: &Value) -> bool {
+    let error = body.get(0).unwrap_or(body).get("error").unwrap_or(&Value::Null);
+    let is_none = error.is_null() || *error == false || *error == "";
+    !is_none || body["object"] == "error"
+}
+
+/// What a reply, a chunk or a choice says about its cost. Empty, or all null, says nothing.
+pub(super) fn usage_of(body: &Value) -> Option<Value> {
+    let usage = body.get("usage")?.as_object()?;
+    usage.values().any(|it| !it.is_null()).then(|| Value::Object(usage.clone()))
+}
+
+/// One line without control characters and without marks that turn the direction of writing.
+pub(super) fn quote(text: &str) -> String {
     let line = text
-        .split(|it: char| it.is_whitespace() || it.is_control())
+        .split(|it: char| {
+            let turns = matches!(it, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+            turns || it.is_whitespace() || it.is_control()
+        })
         .filter(|it| !it.is_empty())
         .collect::<Vec<_>>()
         .join(" ");

@@ -3,18 +3,45 @@
 //! Watch for: the client is built at the first request, so that starting costs nothing; no limit holds for the whole,
 //! so that a long answer is never cut while bytes come.
 
-use std::{cell::OnceCell, error::Error, future::Future, rc::Rc, time::Duration};
+use std::{cell::OnceCell, error::Error, future::Future, io, iter, rc::Rc, time::Duration};
 
 use reqwest::{
     Client, Response, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION},
 };
+use tokio::time::{Instant, timeout};
 
-use super::{Config, answer::Answer, client, endpoint::shown, key::Key};
-use crate::harness::{env::Env, llm::LlmError};
+use super::{
+    Config,
+    answer::{Answer, quote},
+    body::Body,
+    client,
+    endpoint::shown,
+    key::Key,
+    mask::Mask,
+    retry::{self, Failed},
+};
+use crate::harness::{
+    env::Env,
+    llm::{Delta, LlmError, Reply},
+};
 
-const LARGEST_REPLY: usize = 64 << 20;
 const LARGEST_REFUSAL: usize = 64 << 10;
+/// What does not matter any more is waited for so long: the body of a refusal, the cost of a reply that is there.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// How long a wait may last, and which setting says so.
+struct Limit {
+    left: Duration,
+    millis: u64,
+    setting: &'static str,
+}
+
+impl Limit {
+    fn of(millis: u64, setting: &'static str) -> Self {
+        Self { left: Duration::from_millis(millis), millis, setting }
+    }
+}
 
 /// The way to one server.
 pub(super) struct Http {
@@ -29,92 +56,144 @@ impl Http {
     }
 
     /// Sends the request; returns when the head of the answer is there.
-    pub(super) async fn send(
-        &self,
-        body: Vec<u8>,
-        key: Option<&Key>,
-    ) -> Result<Response, LlmError> {
+    pub(super) async fn send(&self, body: Vec<u8>, key: Option<&Key>) -> Result<Response, Failed> {
         let request = self.client()?.post(self.config.base_url.url().clone()).body(body);
         let json = "application/json";
-        let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, json);
+        let wanted = if self.config.stream { "text/event-stream" } else { json };
+        let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, wanted);
         if let Some(key) = key {
             request = request.header(AUTHORIZATION, key.header());
         }
-        let limit = self.config.first_byte_timeout_ms;
-        match self.within(limit, "firstByteTimeoutMs", request.send()).await? {
+        match self.within(self.first_byte(), request.send()).await? {
             Ok(response) => Ok(response),
             Err(err) if err.is_connect() && err.is_timeout() => {
-                Err(self.late(self.config.connect_timeout_ms, "connectTimeoutMs"))
+                let limit = Limit::of(self.config.connect_timeout_ms, "connectTimeoutMs");
+                Err(self.late(&limit).into())
             }
-            Err(err) if err.is_connect() => Err(self.lost("cannot connect", &err)),
-            Err(err) => Err(self.lost("the connection broke before the answer", &err)),
+            Err(err) if err.is_connect() && is_refused_by_tls(&err) => {
+                Err(Failed::for_good(self.lost("cannot connect", &err)))
+            }
+            Err(err) if err.is_connect() => Err(self.lost("cannot connect", &err).into()),
+            Err(err) => Err(self.lost("the connection broke before the answer", &err).into()),
         }
     }
 
-    /// Reads the answer to its end, the key masked. Of a refusal, what came before the connection broke is enough.
+    /// Reads the answer to its end; its text goes to `on_delta` as it comes, the key masked.
     pub(super) async fn read(
         &self,
         mut response: Response,
-        key: Option<&Key>,
-    ) -> Result<Answer, LlmError> {
-        let without_key = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.mask(text));
-        let status = response.status();
-        let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
-        let location = location.and_then(|it| response.url().join(&without_key(it)).ok());
-        let mut body = Vec::new();
-        let most = if status.is_success() { LARGEST_REPLY } else { LARGEST_REFUSAL };
-        let whole = self.collect(&mut response, &mut body, most).await;
-        if status.is_success() {
-            whole?;
-        }
-        let text = without_key(&String::from_utf8_lossy(&body));
-        Ok(Answer { address: self.config.base_url.shown(), status, location, text })
+        mask: Mask,
+        on_delta: &dyn Fn(Delta),
+    ) -> Result<Reply, Failed> {
+        let mut answer = self.head(&response, mask);
+        let asked = answer.retry_after;
+        let result = if answer.status.is_success() {
+            self.reply(&mut response, &mut answer, on_delta).await
+        } else {
+            let text = self.refusal(&mut response).await;
+            answer.text = answer.mask.text(&text).into_owned();
+            Err(answer.refusal())
+        };
+        result.map_err(|why| Failed::from(why).not_before(asked))
     }
 
-    async fn collect(
+    fn head(&self, response: &Response, mask: Mask) -> Answer {
+        let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
+        let location = location.and_then(|it| response.url().join(&mask.text(it)).ok());
+        Answer {
+            address: self.config.base_url.shown(),
+            status: response.status(),
+            location,
+            retry_after: retry::asked(response.headers()),
+            text: String::new(),
+            mask,
+        }
+    }
+
+    async fn reply(
         &self,
         response: &mut Response,
-        body: &mut Vec<u8>,
-        most: usize,
-    ) -> Result<(), LlmError> {
-        while let Some(piece) = self.piece(response).await? {
-            body.extend_from_slice(piece.as_ref());
-            if body.len() > most {
-                return Err(LlmError::BadReply(format!(
-                    "POST {}: the answer is longer than {most} bytes",
-                    self.config.base_url.shown()
-                )));
+        answer: &mut Answer,
+        on_delta: &dyn Fn(Delta),
+    ) -> Result<Reply, LlmError> {
+        let (mut body, mut has_begun, mut progress) = (Body::default(), false, Instant::now());
+        while !body.is_done() {
+            let limit = self.limit(&body, has_begun, progress);
+            let piece = match self.piece(response, limit).await {
+                Ok(Some(piece)) => piece,
+                Ok(None) => break,
+                Err(_) if body.is_whole() => break,
+                Err(err) => return Err(err),
+            };
+            has_begun = true;
+            let taken = body.take(piece.as_ref());
+            body.show(&answer.mask, on_delta);
+            if taken.map_err(|fault| body.error(fault, answer))? {
+                progress = Instant::now();
             }
         }
-        Ok(())
+        body.end(answer, on_delta)
+    }
+
+    /// What came of a refusal before it broke off, grew too long or took too long.
+    async fn refusal(&self, response: &mut Response) -> String {
+        let mut body = Vec::new();
+        let all = async {
+            while body.len() < LARGEST_REFUSAL
+                && let Ok(Some(piece)) = response.chunk().await
+            {
+                body.extend_from_slice(&piece);
+            }
+        };
+        drop(timeout(LAST_WORDS, all).await);
+        String::from_utf8_lossy(&body).into_owned()
+    }
+
+    fn first_byte(&self) -> Limit {
+        Limit::of(self.config.first_byte_timeout_ms, "firstByteTimeoutMs")
+    }
+
+    /// How long to wait for the next bytes. Any byte ends the wait, but bytes alone are no progress for ever.
+    fn limit(&self, body: &Body, has_begun: bool, progress: Instant) -> Limit {
+        let silence = match has_begun {
+            _ if body.is_whole() => Limit { left: LAST_WORDS, ..self.first_byte() },
+            true => Limit::of(self.config.silence_timeout_ms, "silenceTimeoutMs"),
+            false => self.first_byte(),
+        };
+        let life = Limit::of(self.config.keep_alive_limit_ms, "keepAliveLimitMs");
+        let left = life.left.saturating_sub(progress.elapsed());
+        if has_begun && left < silence.left { Limit { left, ..life } } else { silence }
     }
 
     /// The next bytes of an answer, as they come; none at its end.
     async fn piece(
         &self,
         response: &mut Response,
+        limit: Limit,
     ) -> Result<Option<impl AsRef<[u8]> + use<>>, LlmError> {
-        let limit = self.config.silence_timeout_ms;
-        let piece = self.within(limit, "silenceTimeoutMs", response.chunk()).await?;
+        if limit.left.is_zero() {
+            return Err(self.late(&limit));
+        }
+        let piece = self.within(limit, response.chunk()).await?;
         piece.map_err(|err| self.lost("the connection broke within the answer", &err))
     }
 
-    async fn within<T>(
-        &self,
-        millis: u64,
-        setting: &'static str,
-        event: impl Future<Output = T>,
-    ) -> Result<T, LlmError> {
-        tokio::time::timeout(Duration::from_millis(millis), event)
-            .await
-            .map_err(|_| self.late(millis, setting))
+    async fn within<T>(&self, limit: Limit, event: impl Future<Output = T>) -> Result<T, LlmError> {
+        timeout(limit.left, event).await.map_err(|_| self.late(&limit))
     }
 
-    fn late(&self, millis: u64, setting: &'static str) -> LlmError {
+    fn late(&self, limit: &Limit) -> LlmError {
+        let what = if limit.setting == "keepAliveLimitMs" {
+            "nothing but signs of life"
+        } else {
+            "nothing"
+        };
         LlmError::Timeout(format!(
-            "POST {}: nothing came for {millis} ms{} (`{setting}`)",
+            "POST {}: {what} came for {} ms{} (`{}`)",
             self.config.base_url.shown(),
-            self.via()
+            limit.millis,
+            self.via(),
+            limit.setting
         ))
     }
 
@@ -124,9 +203,10 @@ impl Http {
             cause = deeper;
         }
         LlmError::Transport(format!(
-            "POST {}: {what}{}: {cause}",
+            "POST {}: {what}{}: {}",
             self.config.base_url.shown(),
-            self.via()
+            self.via(),
+            quote(&cause.to_string())
         ))
     }
 
@@ -142,4 +222,13 @@ impl Http {
         let built = client::build(&self.config, &self.env)?;
         Ok(&self.client.get_or_init(|| built).0)
     }
+}
+
+/// A certificate that is not trusted now is not trusted a second later either.
+fn is_refused_by_tls(err: &reqwest::Error) -> bool {
+    let mut causes = iter::successors(Some(err as &dyn Error), |it| (*it).source());
+    causes.any(|cause| {
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        inner.is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>)
+    })
 }

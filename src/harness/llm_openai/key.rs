@@ -5,18 +5,16 @@ use std::ffi::OsStr;
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
+use super::mask::Mask;
 use crate::{
-    cordis::{BoxError, Context},
+    cordis::{BoxError, Context, Svc, Warning},
     harness::{
-        env::Env,
+        env::{Checking, Env},
         llm::LlmError,
         shell::ShellEnv,
         tools::{PostExecute, ToolResult},
     },
 };
-
-/// What is shorter is not masked, in characters.
-const SHORTEST_SECRET: usize = 8;
 
 /// Name of an environment variable. Whoever writes the key itself here learns it without seeing it repeated.
 #[derive(Debug, Clone, Deserialize)]
@@ -73,14 +71,9 @@ impl Key {
         header
     }
 
-    /// The text without the key, for a server or a command that repeats it.
-    pub(super) fn mask(&self, text: &str) -> String {
-        // The made-up key of a local server is no secret, and may be a word.
-        if self.0.len() < SHORTEST_SECRET {
-            return text.to_owned();
-        }
-        // JSON may have it with its slashes escaped.
-        text.replace(&self.0, "***").replace(&self.0.replace('/', "\\/"), "***")
+    /// What hides this key.
+    pub(super) fn mask(&self) -> Mask {
+        Mask::new(&self.0)
     }
 }
 
@@ -88,9 +81,17 @@ impl Key {
 pub(super) fn keep_secret(
     ctx: &Context,
     variable: VariableName,
-    env: &Env,
+    env: &Svc<Env>,
 ) -> Result<(), BoxError> {
-    let key = Key::read(&variable, env).ok();
+    let key = Key::read(&variable, env);
+    if let Err(problem) = &key {
+        let problem = problem.to_string();
+        ctx.on(move |ctx, _: &Checking| ctx.emit(&Warning(problem.clone())))?;
+    }
+    let mask = key.map(|it| it.mask()).unwrap_or_default();
+    for form in mask.forms() {
+        env.hide(form)?;
+    }
     ctx.intercept::<ShellEnv>(async move |_, _, next| {
         let mut vars = next.run().await?;
         vars.remove(variable.as_ref());
@@ -99,8 +100,7 @@ pub(super) fn keep_secret(
     // The outermost listener has the last word on a result.
     ctx.intercept_at::<PostExecute>(i32::MIN, async move |_, _, next| {
         let result = next.run().await?;
-        let content = key.as_ref().map(|key| key.mask(&result.content));
-        Ok(ToolResult { content: content.unwrap_or(result.content), ..result })
+        Ok(ToolResult { content: mask.text(&result.content).into_owned(), ..result })
     })?;
     Ok(())
 }

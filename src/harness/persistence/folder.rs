@@ -4,8 +4,12 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, ErrorKind, Write},
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{
+        self,
+        ErrorKind::{self, InvalidInput, PermissionDenied, Unsupported},
+        Write,
+    },
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf, absolute},
     time::SystemTime,
@@ -48,6 +52,15 @@ impl Folder {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.path);
         made.map_err(PersistenceError::io("make", &self.path))?;
         if is_ours { Self::hide(top) } else { Ok(()) }
+    }
+
+    /// Waits until the names in it, and it itself, are on the disk.
+    pub fn sync(&self) -> Result<(), PersistenceError> {
+        let above = self.own().last().and_then(Path::parent);
+        for folder in self.own().chain(above) {
+            sync_names(folder)?;
+        }
+        Ok(())
     }
 
     /// Keeps what is in this folder out of version control.
@@ -111,6 +124,15 @@ impl Folder {
             Some(link) => Err(PersistenceError::Linked { path: link.into() }),
             None => Ok(()),
         }
+    }
+}
+
+/// Waits until the names in a folder are on the disk.
+pub(super) fn sync_names(folder: &Path) -> Result<(), PersistenceError> {
+    match File::open(folder).and_then(|it| it.sync_all()) {
+        // Not every system lets a folder be synced, nor every folder be opened by those who may write to it.
+        Err(err) if matches!(err.kind(), InvalidInput | PermissionDenied | Unsupported) => Ok(()),
+        synced => synced.map_err(PersistenceError::io("sync", folder)),
     }
 }
 

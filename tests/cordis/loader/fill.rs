@@ -321,5 +321,7 @@ fn disable_wins_over_the_file_at_every_save() {
 
         assert!(stage.children().is_empty());
         assert_eq!(stage.loader().problem(), None);
+        let still = "left out of this run, whatever cordis.yml says: it";
+        assert_eq!(stage.told(), ["applied cordis.yml", still]);
     });
 }

@@ -10,7 +10,7 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use nano_cordis::cordis::loader::{self, Loader, LoaderOptions};
-use nano_cordis::cordis::{Builtins, Context, Notice, Svc};
+use nano_cordis::cordis::{Builtins, Context, Notice, Svc, Warning};
 use nano_cordis::harness::agent_loop::{AgentLoop, RunError, TurnOutcome};
 use nano_cordis::harness::approval::{Answer, ApprovalRequest};
 use nano_cordis::harness::env::Env;
@@ -60,8 +60,9 @@ impl Composed {
         let env = Env::fixed([("PATH", std::env::var("PATH").unwrap())]);
         root.provide(Rc::new(env)).unwrap();
         let notices = Rc::new(RefCell::new(Vec::new()));
-        let noted = notices.clone();
+        let (noted, warned) = (notices.clone(), notices.clone());
         root.on(move |_, it: &Notice| noted.borrow_mut().push(it.0.clone())).unwrap();
+        root.on(move |_, it: &Warning| warned.borrow_mut().push(it.0.clone())).unwrap();
         let options = LoaderOptions {
             file: Some(file.clone()),
             text: "",

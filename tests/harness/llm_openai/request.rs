@@ -1,5 +1,7 @@
 //! What goes out.
 
+use std::cell::RefCell;
+
 use nano_cordis::harness::{
     env::Env,
     llm::{LlmError, Request},
@@ -109,6 +111,8 @@ fn h_104_the_body_has_model_messages_with_system_first_and_tools() {
             "model": "other",
             "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}],
             "tools": [{"type": "function", "function": {"name": "bash", "description": "runs", "parameters": parameters}}],
+            "stream": true,
+            "stream_options": {"include_usage": true},
         });
         let received = it.server.only();
         assert_eq!(String::from_utf8(received.body.clone()).unwrap(), wanted.to_string());
@@ -118,12 +122,37 @@ fn h_104_the_body_has_model_messages_with_system_first_and_tools() {
 
 #[test]
 fn h_104_without_tools_and_system_text_their_keys_are_absent() {
-    bench([Answer::reply("ok")], &Value::Null, async |it| {
+    bench([Answer::reply("ok")], &json!({"stream": false}), async |it| {
         it.ask(vec![Message::user("hi")]).await.unwrap();
 
         let body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
         assert_eq!(it.server.only().json(), body);
     });
+}
+
+#[test]
+fn a_stream_and_its_options_are_asked_for_as_configured() {
+    for (config, stream, options) in [
+        (json!({}), Some(json!(true)), Some(json!({"include_usage": true}))),
+        (json!({"body": {"stream_options": null}}), Some(json!(true)), None),
+        (json!({"body": {"stream_options": {"x": 1}}}), Some(json!(true)), Some(json!({"x": 1}))),
+        (json!({"stream": false}), None, None),
+        (json!({"stream": false, "body": {"stream_options": {"x": 1}}}), None, None),
+    ] {
+        bench([Answer::reply("ok")], &config, async |it| {
+            it.ask(Vec::new()).await.unwrap();
+
+            let (body, accepted) =
+                (it.server.only().json(), it.server.only().header("accept").map(str::to_owned));
+            let wanted = if stream.is_some() { "text/event-stream" } else { "application/json" };
+            assert_eq!(
+                (body.get("stream"), body.get("stream_options")),
+                (stream.as_ref(), options.as_ref()),
+                "{config}"
+            );
+            assert_eq!(accepted.as_deref(), Some(wanted));
+        });
+    }
 }
 
 #[test]
@@ -265,7 +294,10 @@ fn a_37_a_proxy_is_used_for_others_and_never_for_this_machine() {
         let there = mount(json!({"baseUrl": "http://model.test/v1", "model": "m"}), &env).await;
 
         for llm in [here, there] {
-            Bench { llm, server: Server::start([]).await }.ask(Vec::new()).await.unwrap();
+            Bench { llm, server: Server::start([]).await, told: RefCell::default() }
+                .ask(Vec::new())
+                .await
+                .unwrap();
         }
 
         let lines: Vec<_> = it.server.received().into_iter().map(|it| it.line).collect();

@@ -1,7 +1,7 @@
 //! What the files look like to the system: modes, links, limits.
 
 use std::{
-    fs,
+    fs::{self, File},
     os::unix::fs::{PermissionsExt, symlink},
     path::Path,
 };
@@ -148,6 +148,48 @@ fn h_092_a_first_event_that_does_not_fit_leaves_no_file() {
     let Some(folder) = in_process("ulimit -f 1", test, meet_the_limit_at_once) else { return };
 
     assert!(!folder.path().join("one.jsonl").exists());
+}
+
+#[test]
+fn h_092_a_log_whose_name_cannot_be_made_to_last_is_not_begun() {
+    let test = "persistence::disk::h_092_a_log_whose_name_cannot_be_made_to_last_is_not_begun";
+    let Some(folder) = in_process("ulimit -n 64", test, begin_without_a_descriptor) else { return };
+
+    assert!(!folder.path().join("one.jsonl").exists());
+}
+
+/// With one descriptor left the log can be opened, but not the folder that it is in.
+fn begin_without_a_descriptor(dir: &Path) {
+    let dir = dir.to_owned();
+    run(async move |app| {
+        app.mount("session", json!({})).await;
+        app.mount("persistence", json!({ "dir": dir })).await;
+        let session = app.service::<Sessions>().restore("one", vec![]).unwrap();
+        let mut open: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+        open.pop();
+
+        let start = super::EventBody::TurnStart { turn: 1, format: 1, cwd: String::new() };
+        let failed = session.append(start).unwrap_err().to_string();
+
+        drop(open);
+        assert!(failed.contains("cannot sync"), "{failed}");
+    });
+}
+
+#[test]
+fn a_25_a_log_that_is_too_large_for_memory_is_refused_in_words() {
+    desk(async |desk| {
+        desk.put("one", "");
+        File::options().write(true).open(desk.path("one")).unwrap().set_len(3 << 30).unwrap();
+
+        let refused = desk.load("one").unwrap_err().to_string();
+
+        assert!(
+            refused.ends_with("has 3221225472 bytes, more than a session can have"),
+            "{refused}"
+        );
+        assert_eq!(fs::metadata(desk.path("one")).unwrap().len(), 3 << 30);
+    });
 }
 
 fn meet_the_limit_at_once(dir: &Path) {

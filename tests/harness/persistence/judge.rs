@@ -80,7 +80,7 @@ fn h_084_a_torn_write_after_a_closed_turn_is_put_aside_and_the_session_goes_on()
         assert_eq!(desk.names(), ["one.jsonl", "one.jsonl.torn", "one.jsonl.torn.2"]);
         let aside = desk.snapshot();
         assert_eq!((&aside[1].1[..], &aside[2].1[..]), (&b"of last week"[..], &torn[..]));
-        assert!(loaded.notes[0].contains("its 22 bytes are now in"), "{:?}", loaded.notes);
+        assert!(loaded.notes[0].contains("its bytes (22) are now in"), "{:?}", loaded.notes);
         assert!(desk.text("one").starts_with(TURN) && desk.text("one").lines().count() == 12);
     });
 }
