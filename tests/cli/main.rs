@@ -5,6 +5,7 @@ mod model;
 mod support;
 mod terminal;
 
+mod anytime;
 mod approval;
 mod arguments;
 mod bad_lists;

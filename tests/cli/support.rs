@@ -336,6 +336,11 @@ impl Running {
         self.out.all()
     }
 
+    /// Waits until something was written so many times.
+    pub(crate) fn wait_for_outputs(&self, text: &str, times: usize) {
+        (0..times).fold(0, |from, _| self.out.wait_for(text, from));
+    }
+
     /// What it has written so far.
     pub(crate) fn output(&self) -> String {
         self.out.all()

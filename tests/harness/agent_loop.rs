@@ -1,5 +1,6 @@
 //! Turns and steps: what the loop logs, sends and closes.
 
+mod around;
 mod cancel;
 pub(crate) mod composed;
 mod endings;

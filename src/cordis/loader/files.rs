@@ -20,7 +20,7 @@ use nix::libc;
 use super::{Cause, owner::objection};
 
 /// A list or a script has some kilobytes; what is larger was named by mistake.
-const LARGEST: u64 = 16 << 20;
+const LARGEST: u64 = 1 << 20;
 
 /// The content of a file at one moment, as far as it matters whether it is another one now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::{KEPT, QUESTION, after_a_turn_that_saves, agent_that_runs, unguarded, with};
-use crate::support::{Folder, said};
+use crate::support::{Folder, events, said};
 use crate::terminal::{CTRL_D, Terminal};
 
 /// The agent, with a watcher that notices a save half a second later.
@@ -56,6 +56,28 @@ fn a_line_that_is_being_typed_is_a_turn_after_the_question() {
     leave(terminal);
 
     assert_eq!(said(&folder.log()), ["one", "two"]);
+}
+
+#[test]
+fn a_line_whose_turn_waits_for_a_change_that_starts_the_command_line_anew_is_not_lost() {
+    let agent = slowly_watched("cp new.yml cordis.yml");
+    let new = with(&unguarded(), "prompt", "name: prompt, config: {persona: another}");
+    let (folder, mut terminal) = after_a_turn_that_saves(&agent, &new);
+    terminal.wait_for("you> ");
+
+    terminal.type_keys("two");
+    terminal.wait_for("press Enter to be asked");
+    terminal.type_keys("\r");
+    terminal.wait_for(QUESTION);
+    terminal.type_keys("y\r");
+    terminal.wait_for("session 2");
+    terminal.wait_for("you> two");
+    terminal.wait_for("[result] hello from nano");
+    leave(terminal);
+
+    let mut turns: Vec<_> = folder.sessions().iter().map(|it| said(&events(it)).concat()).collect();
+    turns.sort();
+    assert_eq!(turns, ["one", "two"]);
 }
 
 #[test]
