@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize, Serializer, de::IgnoredAny};
 use serde_json::{Map, Value, json};
 
 use super::Config;
@@ -17,7 +17,7 @@ use crate::harness::{
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Message>,
+    messages: Messages<'a>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     tools: &'a [ToolSchema],
     #[serde(flatten)]
@@ -26,13 +26,22 @@ struct Body<'a> {
 
 /// The request as JSON.
 pub(super) fn body(request: &Request, config: &Config) -> Vec<u8> {
-    let system =
-        request.header.system.as_deref().map(|text| Message::System { content: text.into() });
-    let messages =
-        system.into_iter().chain(request.messages.iter().map(|it| wire_copy(it, config))).collect();
-    let more = further_fields(config);
+    let (messages, more) = (Messages(request, config), further_fields(config));
     let body = Body { model: &request.header.model, messages, tools: &request.header.tools, more };
     serde_json::to_vec(&body).expect("a request is plain JSON")
+}
+
+/// System text and conversation. Each message is copied when its turn has come, so that a long one is not held twice.
+struct Messages<'a>(&'a Request, &'a Config);
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Messages(request, config) = self;
+        let system = request.header.system.as_deref();
+        let system = system.map(|text| Message::System { content: text.into() });
+        let messages = request.messages.iter().map(|it| wire_copy(it, config));
+        serializer.collect_seq(system.into_iter().chain(messages))
+    }
 }
 
 /// What the configuration adds. The user's own `stream_options` hold, and null means none: some servers refuse the field.
