@@ -134,6 +134,22 @@ fn a_36_a_404_and_a_doubled_v1_get_a_hint() {
 }
 
 #[test]
+fn a_refusal_that_names_a_field_says_which_setting_is_about_it() {
+    for (field, setting) in [
+        ("stream_options", "`body: { stream_options: null }`"),
+        ("reasoning_content", "`reasoning`"),
+        ("max_completion_tokens", "`maxTokensField`"),
+    ] {
+        let said = message(Answer::json(
+            400,
+            &json!({"error": {"message": format!("unknown or missing field: {field}")}}),
+        ));
+
+        assert!(said.contains(&format!("{field} ({setting}")), "{said}");
+    }
+}
+
+#[test]
 fn a_40_a_redirect_is_not_followed_and_the_message_says_what_to_write() {
     for status in [301, 302, 307, 308] {
         bench([], &Value::Null, async |it| {
