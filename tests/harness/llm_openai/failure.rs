@@ -168,6 +168,19 @@ fn a_40_a_redirect_is_not_followed_and_the_message_says_what_to_write() {
 }
 
 #[test]
+fn a_40_a_redirect_to_itself_ends_at_once() {
+    bench([], &json!({"retries": 3}), async |it| {
+        let target = it.server.url("/v1/chat/completions");
+        let headers = [("Location", target.as_str()), ("Content-Length", "0")];
+        it.server.will(Answer::head(308, &headers));
+
+        let err = it.fail().await;
+
+        assert_eq!((err.status(), it.server.received().len()), (Some(308), 1));
+    });
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named_with_the_reason() {
     bench([], &Value::Null, async |it| {
         let it = it.at("http://127.0.0.1:9/v1", &Env::default()).await;
