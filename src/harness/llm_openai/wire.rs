@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Config;
 use crate::harness::{
     llm::Request,
-    session::message::{AssistantMessage, Message, ToolSchema},
+    session::message::{AssistantMessage, Header, Message, ToolSchema},
 };
 
 #[derive(Serialize)]
@@ -26,17 +26,18 @@ struct Body<'a> {
 
 /// The request as JSON.
 pub(super) fn body(request: &Request, config: &Config) -> Vec<u8> {
-    let (messages, more) = (Messages(request, config), further_fields(config));
-    let body = Body { model: &request.header.model, messages, tools: &request.header.tools, more };
+    let Header { model, tools, .. } = &request.header;
+    let more = further_fields(config);
+    let body = Body { model, messages: Messages(request, config), tools, more };
     serde_json::to_vec(&body).expect("a request is plain JSON")
 }
 
-/// System text and conversation. Each message is copied when its turn has come, so that a long one is not held twice.
+/// The messages, each copied when its turn comes: there is never a second conversation in memory.
 struct Messages<'a>(&'a Request, &'a Config);
 
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Messages(request, config) = self;
+        let Self(request, config) = self;
         let system = request.header.system.as_deref();
         let system = system.map(|text| Message::System { content: text.into() });
         let messages = request.messages.iter().map(|it| wire_copy(it, config));
