@@ -44,7 +44,7 @@ const HURRY: Duration = Duration::from_secs(1);
 
 /// Runs the program with these plugins to choose from, and gives its exit status.
 pub fn run(builtins: Builtins) -> ExitCode {
-    let hidden = hide_memory();
+    let is_hidden = hide_memory();
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(Refused::Asked(text)) => return printed(io::stdout(), &text, COMPLETED),
@@ -54,8 +54,8 @@ pub fn run(builtins: Builtins) -> ExitCode {
         }
     };
     trace::show(arguments.verbose);
-    if let Err(err) = hidden {
-        tracing::warn!("the memory of this process can be read by others: {err}");
+    if !is_hidden {
+        tracing::warn!("the memory of this process can be read by others");
     }
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -75,12 +75,13 @@ fn printed(mut stream: impl Write, text: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// A child of ours, which runs as the same user, must not read the key out of this process.
+/// A child of ours, which runs as the same user, must not read the key out of this process. Says whether that is so.
 // Differs: debug builds can be looked into, or no debugger could attach. And nothing is hidden from the superuser.
-fn hide_memory() -> nix::Result<()> {
+fn hide_memory() -> bool {
     #[cfg(all(target_os = "linux", not(debug_assertions)))]
-    nix::sys::prctl::set_dumpable(false)?;
-    Ok(())
+    return nix::sys::prctl::set_dumpable(false).is_ok();
+    #[cfg(not(all(target_os = "linux", not(debug_assertions))))]
+    true
 }
 
 struct Program {

@@ -107,7 +107,10 @@ impl Trust {
         let confirm = Confirm { text: text.clone(), turns: self.turns.subscribe() };
         let answer = self.root.serial::<ConfirmChange>(Rc::new(confirm)).await;
         let why = match answer {
-            Ok(Some(Answer::Yes)) => return Ok(self.accept(&change.entries)),
+            Ok(Some(Answer::Yes)) => {
+                self.accept(&change.entries);
+                return Ok(());
+            }
             Ok(Some(Answer::No)) => "nobody said yes".to_owned(),
             Ok(Some(Answer::Nobody(why))) => why,
             Ok(None) => "there is nobody at a terminal to say yes".to_owned(),

@@ -35,7 +35,9 @@ fn announcement(file: &str, entries: &[&Entry]) -> String {
     let entries: Vec<_> = entries.iter().filter(|it| !it.disabled).collect();
     let settings = |key: &str| -> Vec<String> {
         let mut found = Vec::new();
-        entries.iter().for_each(|it| collect(&it.config, key, &mut found));
+        for entry in &entries {
+            collect(&entry.config, key, &mut found);
+        }
         found
     };
     let named = |wanted: &dyn Fn(&str) -> bool| -> Vec<String> {

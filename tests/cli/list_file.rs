@@ -1,7 +1,7 @@
 //! What stands where `cordis.yml` should: at the start it is refused by name, as a save it changes nothing.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
@@ -106,6 +106,88 @@ fn a_pipe_that_is_named_on_the_command_line_is_refused_too() {
         "nano-cordis: list: it cannot be read: it is a named pipe, not a regular file\n"
     );
     assert_eq!(ended.code(), 2);
+}
+
+const BY_OTHERS: &str =
+    "it is code, and other users can write it; read it, then: chmod go-w cordis.yml";
+
+fn chmod(folder: &Folder, mode: u32) {
+    fs::set_permissions(folder.path().join("cordis.yml"), fs::Permissions::from_mode(mode))
+        .unwrap();
+}
+
+#[test]
+fn a_list_that_others_can_write_is_refused_with_the_command_that_mends_it() {
+    let folder = Folder::with(&scripted("{content: Hello}"));
+    chmod(&folder, 0o666);
+
+    let refused = folder.run(&["hi"], "");
+    let mended = refused.err.rsplit_once("then: ").unwrap().1.trim().to_owned();
+    assert!(folder.shell_command(&mended).status().unwrap().success());
+    let trusted = folder.run(&["hi"], "");
+
+    assert_eq!(refused.err, format!("nano-cordis: cordis.yml: {BY_OTHERS}\n"));
+    assert_eq!((refused.out.as_str(), refused.code()), ("", 2));
+    assert_eq!((trusted.out.as_str(), trusted.code()), ("assistant> Hello\n", 0));
+}
+
+#[test]
+fn a_list_that_others_can_write_is_refused_as_a_save_too() {
+    let folder = Folder::with(&scripted("{content: Hello}"));
+    let mut running = Running::start(folder.command(&[]));
+    running.wait_for_error("continue later");
+
+    chmod(&folder, 0o646);
+    folder.save(&scripted("{content: Changed}"));
+    running.wait_for_error(&format!("[nano-cordis] cordis.yml not applied: {BY_OTHERS}\n"));
+    running.write("one\n");
+    running.wait_for_output("assistant> Hello\n");
+    chmod(&folder, 0o644);
+    folder.save(&scripted("{content: Changed}"));
+    running.wait_for_error("[nano-cordis] applied cordis.yml\n");
+    running.end_of_input();
+
+    assert_eq!(running.ended().code(), 0);
+}
+
+#[test]
+fn a_list_of_another_user_is_refused_and_so_is_a_link_of_another_user() {
+    // Only the superuser can give files away.
+    if !geteuid().is_root() {
+        return;
+    }
+    let (file, link) = (Folder::with(&scripted("{content: Hello}")), Folder::new());
+    chown(file.path().join("cordis.yml"), Some(12_345), None).unwrap();
+    link.write("list.yml", &scripted("{content: Hello}"));
+    symlink("list.yml", link.path().join("cordis.yml")).unwrap();
+    std::os::unix::fs::lchown(link.path().join("cordis.yml"), Some(12_345), None).unwrap();
+
+    for folder in [file, link] {
+        let ended = folder.run(&["hi"], "");
+
+        let problem =
+            "it is code, and belongs to another user (12345); read it, then: chown -h 0 cordis.yml";
+        assert_eq!(ended.err, format!("nano-cordis: cordis.yml: {problem}\n"));
+        assert_eq!((ended.out.as_str(), ended.code()), ("", 2));
+    }
+}
+
+#[test]
+fn at_a_terminal_a_list_says_what_it_is_about_to_do_and_the_built_in_one_does_not() {
+    let model = "name: llm-openai, config: {baseUrl: 'http://127.0.0.1:9/v1?k=s', apiKeyEnv: MY_KEY, model: m}";
+    let own = Folder::with(&crate::support::list(&[("llm", model)]));
+    let mut with = Terminal::start(own.command(&[]));
+    let mut without = Terminal::start(Folder::new().command(&[]));
+    for terminal in [&mut with, &mut without] {
+        terminal.wait_for("you> ");
+        terminal.type_keys(CTRL_D);
+    }
+    let (with, without) = (with.ended().0, without.ended().0);
+
+    let announced = "[nano-cordis] cordis.yml decides what runs here: requests go to 127.0.0.1:9; the key is in MY_KEY; \
+                     asked about: bash; programs are started by shell-local\n";
+    assert!(with.starts_with(announced), "{with}");
+    assert!(!without.contains("decides"), "{without}");
 }
 
 fn mkfifo(path: &Path) {

@@ -4,6 +4,7 @@ mod around;
 mod cancel;
 pub(crate) mod composed;
 mod endings;
+mod endurance;
 mod header;
 mod ready;
 pub(crate) mod rig;

@@ -1,6 +1,6 @@
 //! The key: its variable is named in the file, its value is read for each request and shown nowhere.
 
-use std::ffi::OsStr;
+use std::{borrow::Cow, ffi::OsStr};
 
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
@@ -92,9 +92,12 @@ pub(super) fn keep_secret(
     for form in mask.forms() {
         env.hide(form)?;
     }
+    let copies = mask.clone();
     ctx.intercept::<ShellEnv>(async move |_, _, next| {
         let mut vars = next.run().await?;
         vars.remove(variable.as_ref());
+        // The key may be there a second time, under a name that says nothing.
+        vars.retain(|_, value| matches!(copies.text(&value.to_string_lossy()), Cow::Borrowed(_)));
         Ok(vars)
     })?;
     // The outermost listener has the last word on a result.

@@ -94,3 +94,84 @@ fn masked(value: &Value) -> String {
         None => value.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Entry, EntryChange, Value, dangers};
+
+    #[expect(clippy::unnecessary_wraps, reason = "as a change holds it")]
+    fn entry(name: &str, config: Value) -> Option<Entry> {
+        Some(Entry { id: "it".into(), name: name.into(), config, disabled: false, optional: false })
+    }
+
+    fn disabled(entry: Option<Entry>) -> Option<Entry> {
+        entry.map(|it| Entry { disabled: true, ..it })
+    }
+
+    fn dangers_of(before: Option<Entry>, after: Option<Entry>, guard: bool) -> Vec<String> {
+        dangers(&[EntryChange { before, after, guard }])
+    }
+
+    #[test]
+    fn whatever_touches_what_starts_programs_is_dangerous() {
+        let script = || entry("./x.ts", json!({ "a": 1 }));
+        for (before, after, expected) in [
+            (None, script(), "`it` would run ./x.ts"),
+            // Its file was saved.
+            (script(), script(), "`it` would run ./x.ts"),
+            (script(), entry("./x.ts", json!({})), "`it` would run ./x.ts"),
+            (entry("cli", json!({})), script(), "`it` would run ./x.ts"),
+            (disabled(script()), script(), "`it` would run ./x.ts"),
+            (script(), disabled(script()), "`it` would no longer run"),
+            (script(), None, "`it` would no longer run"),
+            (None, entry("plugins/x.js", json!({})), "`it` would run plugins/x.js"),
+            (None, entry("mcp", json!({ "command": "x" })), "`it` would run mcp"),
+            (None, entry("hooks", json!({})), "`it` would run hooks"),
+        ] {
+            assert_eq!(dangers_of(before, after, false), [expected]);
+        }
+    }
+
+    #[test]
+    fn addresses_and_keys_are_found_wherever_they_stand() {
+        let deep = |url: &str| entry("many", json!({ "list": [{ "baseUrl": url, "model": "m" }] }));
+        for (before, after, expected) in [
+            (
+                deep("http://a"),
+                deep("http://b?k=secret"),
+                "`it` would have list.0.baseUrl \"http://b?***\"",
+            ),
+            (deep("http://a"), None, "`it` would have no list.0.baseUrl"),
+            (deep("http://a"), disabled(deep("http://a")), "`it` would have no list.0.baseUrl"),
+            (
+                entry("a", json!({ "apiKeyEnv": "K" })),
+                entry("a", json!({ "apiKeyEnv": null })),
+                "`it` would have no apiKeyEnv",
+            ),
+        ] {
+            assert_eq!(dangers_of(before, after, false), [expected]);
+        }
+    }
+
+    #[test]
+    fn what_does_not_decide_what_runs_who_is_asked_or_where_keys_go_is_not() {
+        let guard = || entry("approval", json!({ "tools": ["bash"] }));
+        for (before, after, is_guard) in [
+            (
+                entry("prompt", json!({ "persona": "a" })),
+                entry("prompt", json!({ "persona": "b" })),
+                false,
+            ),
+            (entry("prompt", Value::Null), None, false),
+            (None, entry("llm-fake", json!({ "script": [] })), false),
+            // It had failed and is tried again.
+            (guard(), guard(), true),
+            (disabled(guard()), None, true),
+            (entry("./src/harness/cli.ts", Value::Null), entry("cli", Value::Null), false),
+        ] {
+            assert_eq!(dangers_of(before, after, is_guard), Vec::<String>::new());
+        }
+    }
+}

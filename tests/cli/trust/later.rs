@@ -148,6 +148,7 @@ fn what_a_command_left_behind_may_not_change_the_list_later() {
         "rm cordis.yml; sleep 0.2; cp new.yml cordis.yml",
         "cp new.yml n; mv n cordis.yml",
         "ln -sfn new.yml cordis.yml",
+        "exec setsid cp new.yml cordis.yml",
         // It stops the program itself, so that nothing is noticed while it acts.
         "kill -STOP $PPID; cp new.yml cordis.yml; sleep 0.2; kill -CONT $PPID",
     ];
@@ -159,6 +160,19 @@ fn what_a_command_left_behind_may_not_change_the_list_later() {
         refuse_at_the_prompt(&mut terminal);
         leave(terminal);
     }
+}
+
+#[test]
+fn a_daemon_may_not_do_so_either() {
+    let waits = "while [ ! -e go ]; do sleep 0.02; done; cp new.yml cordis.yml";
+    let agent =
+        agent_that_runs(&format!("echo \"{waits}\" > deed; setsid -f sh deed > /dev/null 2>&1"));
+    let (folder, mut terminal) = after_a_turn_that_saves(&agent, &unguarded());
+    terminal.wait_for("you> ");
+
+    folder.write("go", "");
+    refuse_at_the_prompt(&mut terminal);
+    leave(terminal);
 }
 
 #[test]

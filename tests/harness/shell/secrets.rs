@@ -66,6 +66,28 @@ fn h_136_the_variable_of_the_models_key_is_kept_from_commands_whatever_its_name(
 }
 
 #[test]
+fn h_136_a_copy_of_the_key_under_another_name_is_kept_from_commands_too() {
+    let vars = [
+        ("MY_ACCESS", "sesame-123456"),
+        ("COPY", "sesame-123456"),
+        ("ADDRESS", "https://a/?k=sesame-123456"),
+        ("PLAIN", "1"),
+    ];
+    shell_in(json!({}), vars, async |rig| {
+        let config =
+            json!({ "baseUrl": "http://127.0.0.1:9", "model": "m", "apiKeyEnv": "MY_ACCESS" });
+        let model = rig.ctx.plugin(&plugin(llm_openai::apply), config).unwrap();
+        model.ready().await.unwrap();
+
+        let everywhere = "env; export -p; tr '\\0' '\\n' < /proc/self/environ; ps ewwp $$";
+        let result = rig.run(&format!("{everywhere}; echo [$PLAIN]")).await;
+
+        assert!(!result.stdout.text.contains("sesame"), "{}", result.stdout.text);
+        assert!(result.stdout.text.ends_with("[1]\n"));
+    });
+}
+
+#[test]
 fn h_136_a_plugin_that_fails_to_take_its_variable_out_keeps_the_command_from_running() {
     shell(plain(), async |rig| {
         rig.ctx.intercept::<ShellEnv>(async |_, _, _| Err("broken".into())).unwrap();
