@@ -175,7 +175,8 @@ pub struct RequestConfig {
     pub system: String,
 }
 
-/// `assistant/delta`: a piece of a reply while it comes in. Live only; the log gets the whole message.
+/// `assistant/delta`: a piece of a reply while it comes in, or word that it begins anew. Live only; the log gets the
+/// whole message.
 pub struct AssistantDelta {
     /// Whose reply it is.
     pub session: Rc<Session>,

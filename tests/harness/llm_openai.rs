@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server::{Answer, Server};
 
+mod calls;
 mod config;
 mod failure;
 mod limits;

@@ -139,10 +139,7 @@ pub(super) fn usage_of(body: &Value) -> Option<Value> {
 /// One line without control characters and without marks that turn the direction of writing.
 pub(super) fn quote(text: &str) -> String {
     let line = text
-        .split(|it: char| {
-            let turns = matches!(it, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-            turns || it.is_whitespace() || it.is_control()
-        })
+        .split(|it: char| it.is_whitespace() || it.is_control() || is_invisible(it))
         .filter(|it| !it.is_empty())
         .collect::<Vec<_>>()
         .join(" ");
@@ -150,6 +147,13 @@ pub(super) fn quote(text: &str) -> String {
         Some(_) => line.chars().take(LONGEST_QUOTE - 1).chain(['…']).collect(),
         None => line,
     }
+}
+
+/// Marks that reorder or hide what a person reads.
+fn is_invisible(it: char) -> bool {
+    matches!(it, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
+        || matches!(it, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(it, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// A code that is the status of a failure, as a number or its text.

@@ -1,7 +1,7 @@
 //! Tool calls out of fragments.
 //!
-//! Watch for: which call a fragment belongs to. Servers leave out the index, use one index for all calls, or send a call
-//! in one piece without an id; [`Calls::place`] has the whole rule.
+//! Watch for: which call a fragment belongs to. Servers leave out the index, use one index for all calls, or send a
+//! whole call without an id; [`Calls::place`] has the rule.
 
 use std::collections::HashMap;
 
