@@ -17,6 +17,8 @@
 //! Cordis and DeepSeek Harness, the full-size projects, do more or do it otherwise.
 
 pub mod cordis;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod harness;
 pub mod run;
 

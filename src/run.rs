@@ -1,10 +1,11 @@
 //! One run of the program: root context, loader, signals, exit status.
 //!
-//! Provides `console` and `env` on the root context; emits `console/signal`; listens to `cordis/notice`.
+//! Provides `console`, `env` and `trust` on the root context; emits `console/signal`; listens to `cordis/notice`.
 //! Full-size counterpart: the launchers of the applications.
 //! Watch for: it knows the loader and the console, and nothing of agents. Whether there is a conversation is decided by
 //! the list of plugins.
 
+mod announce;
 mod check;
 mod list;
 mod reports;
@@ -23,6 +24,7 @@ use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 
+use self::announce::announce;
 use self::reports::Reports;
 use self::signals::Signals;
 use crate::cordis::{Builtins, Context, Hurry, LoaderOptions, Notice, Warning};
@@ -31,6 +33,7 @@ use crate::harness::cli::console::{Console, Signal};
 use crate::harness::cli::results::misused;
 use crate::harness::cli::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
 use crate::harness::env::Env;
+use crate::harness::trust::{Confirm, ConfirmChange, Trust};
 
 /// A turn that is asked to stop has so long to close its log.
 const LAST_WORDS: Duration = Duration::from_secs(4);
@@ -41,6 +44,7 @@ const HURRY: Duration = Duration::from_secs(1);
 
 /// Runs the program with these plugins to choose from, and gives its exit status.
 pub fn run(builtins: Builtins) -> ExitCode {
+    let is_hidden = hide_memory();
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(Refused::Asked(text)) => return printed(io::stdout(), &text, COMPLETED),
@@ -49,8 +53,10 @@ pub fn run(builtins: Builtins) -> ExitCode {
             return printed(io::stderr(), &format!("nano-cordis: {text}\n"), MISUSED);
         }
     };
-    hide_memory();
     trace::show(arguments.verbose);
+    if !is_hidden {
+        tracing::warn!("the memory of this process can be read by others");
+    }
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(err) => {
@@ -69,13 +75,13 @@ fn printed(mut stream: impl Write, text: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// A child of ours, which runs as the same user, must not read the key out of this process.
-fn hide_memory() {
-    // Debug builds can be looked into, or no debugger could attach.
+/// A child of ours, which runs as the same user, must not read the key out of this process. Says whether that is so.
+// Differs: debug builds can be looked into, or no debugger could attach. And nothing is hidden from the superuser.
+fn hide_memory() -> bool {
     #[cfg(all(target_os = "linux", not(debug_assertions)))]
-    if let Err(err) = nix::sys::prctl::set_dumpable(false) {
-        tracing::warn!("the memory of this process can be read by others: {err}");
-    }
+    return nix::sys::prctl::set_dumpable(false).is_ok();
+    #[cfg(not(all(target_os = "linux", not(debug_assertions))))]
+    true
 }
 
 struct Program {
@@ -92,6 +98,9 @@ impl Program {
         let options = list::options(console.arguments(), builtins, env.clone());
         let reports = Rc::new(Reports::to(console.clone()));
         let program = Program { root: root(&console, &reports, env), console, reports };
+        if options.file.is_some() {
+            announce(&program.root, &program.console).expect("a new root context is active");
+        }
         let status = program.serve(&mut signals, options).await;
         program.console.close();
         program.shut_down(&mut signals).await;
@@ -150,6 +159,7 @@ impl Program {
                 self.console.was_interrupted();
             }
             match status {
+                INTERRUPTED if self.console.takes_back_question() => {}
                 INTERRUPTED if self.console.is_led() => self.root.emit(&Signal::Interrupt),
                 INTERRUPTED => self.console.finish(INTERRUPTED),
                 status => self.console.request_stop(status),
@@ -166,7 +176,11 @@ fn root(console: &Rc<Console>, reports: &Rc<Reports>, env: Rc<Env>) -> Context {
         .provide(console.clone())
         .and_then(|_| root.provide(env))
         .and_then(|_| root.on(move |_, Notice(line): &Notice| sink.notice(line)))
-        .and_then(|_| root.on(move |_, Warning(line): &Warning| safety.warn(line)));
+        .and_then(|_| root.on(move |_, Warning(line): &Warning| safety.warn(line)))
+        .and_then(|_| Trust::watch(&root));
+    let sink = console.clone();
+    let confirm = async move |_, asked: Rc<Confirm>| Ok(sink.confirm(&asked).await);
+    let prepared = prepared.and_then(|()| root.answer::<ConfirmChange>(confirm));
     prepared.expect("a new root context is active and has no services");
     root
 }

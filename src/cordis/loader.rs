@@ -12,15 +12,17 @@
 mod change;
 mod check;
 mod diagnose;
-mod entries;
+pub(crate) mod entries;
 mod error;
 pub(crate) mod files;
+mod owner;
 mod placeholders;
 mod places;
 mod plan;
 mod queue;
 mod schema;
 mod sources;
+mod tree;
 mod words;
 
 use std::{
@@ -255,7 +257,7 @@ impl Loader {
     fn plan(&self, request: &Request) -> Result<Plan, LoadError> {
         let current = self.text.borrow().clone();
         let text = if request.file { self.read()? } else { current.clone() };
-        let fresh = text != current;
+        let fresh = self.is_starting() || text != current;
         let entries = if fresh {
             entries::read(&text).map_err(|cause| self.error(cause))?
         } else {
@@ -292,9 +294,5 @@ impl Loader {
         }
         self.news.replace(Some(applied.clone()));
         applied
-    }
-
-    fn is_starting(&self) -> bool {
-        self.outcome.borrow().is_none()
     }
 }

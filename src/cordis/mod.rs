@@ -34,12 +34,14 @@ pub use self::error::{
 pub use self::events::{Emit, Meaningful, Next, Parallel, Serial, Waterfall};
 pub use self::fiber::{FiberId, State};
 pub use self::guard::{LocalBoxFuture, catch_panic};
-pub use self::loader::{Applied, BeforeApply, Change, Loader, LoaderOptions, Notice, Warning};
-pub use self::module::{Builtins, ModuleError, ModuleKey, ModuleSource};
+pub use self::loader::{
+    Applied, BeforeApply, Change, EntryChange, Loader, LoaderOptions, Notice, Warning,
+};
+pub use self::module::{Builtins, ModuleError, ModuleKey, ModuleSource, is_script};
 pub use self::mount::{Disposing, Mount};
 pub use self::plugin::{
     Body, Checked, ConfigType, Declared, Needs, NoConfig, Plugin, PluginDef, Secret, ServicePlugin,
-    UnknownKey, nearest, object, plugin, service,
+    UnknownKey, Unreadable, nearest, object, plugin, service,
 };
 pub use self::report::{Report, What};
 pub use self::service::{Need, Optional, Service, Svc};

@@ -122,6 +122,11 @@ pub(super) fn original_name(name: &str) -> Option<&str> {
     inner.strip_suffix(".ts").filter(|it| !it.contains('/'))
 }
 
+/// Whether a name is the path of a script, and not one of the built-ins, of which the original speaks by path.
+pub fn is_script(name: &str) -> bool {
+    original_name(name).is_none() && name.contains(['/', '\\', '.'])
+}
+
 /// The end of a message about a name that nobody knows.
 pub(super) fn did_you_mean(near: Option<&str>) -> String {
     near.map(|it| format!(" (did you mean `{it}`?)")).unwrap_or_default()

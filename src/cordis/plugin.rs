@@ -12,7 +12,9 @@ mod body;
 mod config;
 mod fault;
 mod nearest;
+mod secrecy;
 mod tidy;
+mod typed;
 
 use std::future::Future;
 use std::rc::Rc;
@@ -21,7 +23,7 @@ use serde_json::Value;
 
 pub use self::body::{Body, Declared, Needs};
 use self::config::ConfigSpec;
-pub use self::config::{Checked, ConfigType, NoConfig, Secret, UnknownKey};
+pub use self::config::{Checked, ConfigType, NoConfig, Secret, UnknownKey, Unreadable};
 pub use self::nearest::nearest;
 use super::context::Context;
 use super::effect::Cleanup;

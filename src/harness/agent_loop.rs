@@ -1,6 +1,6 @@
 //! Agent loop: one text of the user becomes a turn, that is model requests and tool calls until the model calls nothing.
 //!
-//! Needs `llm`, `tools`, `prompt`; asks `loader` if there is one. Provides `agentLoop`. Listens to `loader/before-apply`.
+//! Needs `llm`, `tools`, `prompt`; asks `loader` and tells `trust` if they are there. Provides `agentLoop`. Listens to `loader/before-apply`.
 //! Raises `agent/request`, `assistant/delta`.
 //! Full-size counterpart: the core agent and agent-loop packages.
 //! Watch for: the loop does not know that approval, persistence or the command line exist. It keeps no state of a
@@ -30,6 +30,7 @@ use crate::{
         prompt::Prompt,
         session::{Session, event::Reason},
         tools::{CallRequest, ToolResult, Tools, pipeline::until_cancelled},
+        trust::Trust,
     },
 };
 
@@ -54,6 +55,7 @@ pub async fn apply(
     tools: Svc<Tools>,
     prompt: Svc<Prompt>,
     loader: Optional<Loader>,
+    trust: Optional<Trust>,
 ) -> Result<(), BoxError> {
     let unloaded = CancellationToken::new();
     let turns = watch::Sender::new(0);
@@ -65,6 +67,7 @@ pub async fn apply(
         tools,
         prompt,
         loader,
+        trust,
         unloaded: unloaded.clone(),
         turns: turns.clone(),
     };
@@ -97,6 +100,7 @@ pub struct AgentLoop {
     tools: Svc<Tools>,
     prompt: Svc<Prompt>,
     loader: Optional<Loader>,
+    trust: Optional<Trust>,
     unloaded: CancellationToken,
     turns: watch::Sender<usize>,
 }
@@ -119,7 +123,8 @@ impl AgentLoop {
         }
         self.wait_for_changes(&cancel).await?;
         self.may_begin(session)?;
-        let mut turn = Turn::open(session, cancel, &self.turns)?;
+        let acting = self.trust.get().map(|it| it.shared().turn());
+        let mut turn = Turn::open(session, cancel, &self.turns, acting)?;
         let stop = turn.stop.clone();
         let unloading = async {
             self.unloaded.cancelled().await;

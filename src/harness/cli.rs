@@ -9,6 +9,7 @@
 mod answer;
 pub mod arguments;
 mod asking;
+mod confirm;
 pub mod console;
 mod ending;
 mod input;
@@ -45,7 +46,7 @@ use self::status::{COMPLETED, FAILED, MISUSED};
 use self::text::seconds;
 use self::transcript::question;
 use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
-use crate::harness::agent_loop::{AgentLoop, AssistantDelta};
+use crate::harness::agent_loop::{AgentLoop, AssistantDelta, RunError};
 use crate::harness::approval::{Answer, ApprovalRequest};
 use crate::harness::llm::Delta;
 use crate::harness::persistence::Persistence;
@@ -176,6 +177,12 @@ impl Cli {
         self.console.results().begin();
         let outcome = self.agent_loop.run(session, text, cancel).await;
         self.turn.send_replace(None);
+        if self.is_leaving.get() && matches!(outcome, Err(RunError::Cancelled | RunError::Unloaded))
+        {
+            // A change is applied first, and this plugin goes with it. The one that follows takes the line.
+            self.console.put_back(text.to_owned());
+            return COMPLETED;
+        }
         let printer = self.printer.borrow();
         if let Ok(outcome) = &outcome {
             self.console.say(&printer.end(&outcome.text));

@@ -5,10 +5,10 @@
 //! Watch for: nothing is asked that is not in the log, and [`Request::hash`] lets anyone with the log check it.
 
 mod error;
+mod hash;
 
 use std::{collections::HashSet, rc::Rc, time::Duration};
 
-use ring::digest::{SHA256, digest};
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -52,13 +52,7 @@ pub struct Request {
 impl Request {
     /// SHA-256, in hexadecimal, of this request as compact JSON: `{"header":…,"messages":[…]}`, each as the log has it.
     pub fn hash(&self) -> String {
-        let json = serde_json::to_vec(self).expect("a request is plain JSON");
-        digest(&SHA256, &json)
-            .as_ref()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<Vec<_>>()
-            .concat()
+        hash::of_json(self)
     }
 
     /// Gives each call an id of its own: a good one stays, one that is missing or was used before is replaced.

@@ -27,6 +27,8 @@ pub mod llm_openai;
 
 pub mod tools;
 
+pub mod trust;
+
 pub mod agent_loop;
 
 pub mod shell;

@@ -138,9 +138,14 @@ impl Persistence {
         Ok(ids.map(|(id, changed)| saved::look(&self.folder.log(&id), id, changed)).collect())
     }
 
-    /// Closes a turn that a dead process left open, by appending what it owed.
+    /// Closes a turn that a dead process left open, by appending what it owed. Nothing else can be mended that way.
     pub fn repair(&self, id: &str) -> Result<Repaired, PersistenceError> {
-        let (id, mut file, log) = self.open_log(id)?;
+        let (id, mut file, log) = self.open_log(id).map_err(|err| match err {
+            PersistenceError::Damaged { .. } => {
+                PersistenceError::BeyondRepair { source: err.into() }
+            }
+            err => err,
+        })?;
         let notes = file.go_on(&log)?.into_iter().collect();
         let last = log.events.last();
         let (seq, time) = last.map_or((0, 0), |it| (it.seq + 1, it.time.max(self.sessions.now())));
@@ -164,11 +169,10 @@ impl Persistence {
     /// Paths in the conversation mean another place if the session began in another folder.
     fn moved(&self, events: &[Event]) -> Option<String> {
         let logged = events.iter().rev().find_map(|event| match &event.body {
-            EventBody::TurnStart { cwd, .. } if !cwd.is_empty() => Some(Path::new(cwd)),
+            EventBody::TurnStart { cwd, .. } if !cwd.is_empty() => Some(cwd),
             _ => None,
         })?;
-        let (old, new) = (logged.display(), self.cwd.display());
-        (logged != self.cwd)
-            .then(|| format!("this session ran in {old}; commands run in {new} now"))
+        let now = self.cwd.to_string_lossy();
+        (*logged != now).then(|| format!("this session ran in {logged}; commands run in {now} now"))
     }
 }

@@ -113,6 +113,8 @@ pub enum ShellError {
         "no `bash` in the PATH; install bash, or give the shell entry in cordis.yml another provider"
     )]
     NoBash,
+    #[error("refused: {reason}")]
+    Refused { reason: String },
     #[error("bash could not be started: {source}")]
     Start { source: io::Error },
     #[error("the environment of the command could not be made: {source}")]

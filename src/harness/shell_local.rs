@@ -7,8 +7,11 @@
 
 mod capture;
 mod child;
+mod family;
+mod mask;
 
 use std::{
+    cell::Cell,
     fs,
     os::unix::process::ExitStatusExt,
     path::PathBuf,
@@ -17,21 +20,28 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use nix::sys::signal::Signal;
+use nix::{libc, sys::signal::Signal};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::{join, select, sync::oneshot, time::timeout};
+use tokio::{
+    join, select,
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{
     capture::Prints,
-    child::{Child, Families, SOMETIMES, SOON, start, stop_all},
+    child::{Child, start},
+    family::{Families, Mark, SOMETIMES, SOON, stop_all},
 };
 use crate::{
-    cordis::{BoxError, Context, Hurry, LocalBoxFuture, Svc},
+    cordis::{BoxError, Context, Hurry, LocalBoxFuture, Optional, Svc},
     harness::{
         env::Env,
         shell::{Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env},
+        trust::{Acting, Trust},
     },
 };
 
@@ -62,18 +72,18 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { timeout_ms: 120_000, max_timeout_ms: 600_000, grace_ms: 3_000, pass_env: Vec::new() }
+        Self { timeout_ms: 120_000, max_timeout_ms: 600_000, grace_ms: 1_500, pass_env: Vec::new() }
     }
 }
 
 /// Provides `shell`.
-pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), BoxError> {
-    let shell = LocalShell::new(&ctx, config, env.shared())?;
-    // The first effects are the last to be undone: by then every task that waits for a command is gone.
-    let (left, hurry) = (shell.clone(), CancellationToken::new());
-    let hurried = hurry.clone();
-    ctx.on(move |_, _: &Hurry| hurry.cancel())?;
-    ctx.effect(|| async move || left.stop(hurried).await)?;
+pub async fn apply(
+    ctx: Context,
+    config: Config,
+    env: Svc<Env>,
+    trust: Optional<Trust>,
+) -> Result<(), BoxError> {
+    let shell = LocalShell::start(&ctx, config, env.shared(), trust)?;
     ctx.provide::<dyn Shell>(Rc::new(shell))?;
     Ok(())
 }
@@ -84,22 +94,48 @@ pub struct LocalShell {
     ctx: Context,
     config: Rc<Config>,
     env: Rc<Env>,
+    trust: Rc<Optional<Trust>>,
     cwd: PathBuf,
     scratch: PathBuf,
+    name: Rc<str>,
+    commands: Rc<Cell<u64>>,
     families: Families,
 }
 
 impl LocalShell {
+    /// A shell that ends with the plugin whose context this is: for a provider that adds something to it.
     // The current directory is asked for once: after it was removed the system no longer knows its name, and the user
     // is to be told it.
-    fn new(ctx: &Context, config: Config, env: Rc<Env>) -> Result<Self, ShellError> {
+    pub fn start(
+        ctx: &Context,
+        config: Config,
+        env: Rc<Env>,
+        trust: Optional<Trust>,
+    ) -> Result<Self, BoxError> {
         let temp = env.get("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        let scratch =
-            PathBuf::from(temp).join(format!("nano-cordis-{}-{now:x}", std::process::id()));
-        let (config, cwd) = (Rc::new(config), std::env::current_dir());
-        let cwd = cwd.map_err(|source| ShellError::NoCurrentDirectory { source })?;
-        Ok(Self { ctx: ctx.clone(), config, env, cwd, scratch, families: Families::default() })
+        // A file-size limit is to be an error of the write that meets it, not the death of the program.
+        drop(signal(SignalKind::from_raw(libc::SIGXFSZ)));
+        let name = format!("{}-{now:x}", std::process::id());
+        let cwd =
+            std::env::current_dir().map_err(|source| ShellError::NoCurrentDirectory { source })?;
+        let shell = Self {
+            ctx: ctx.clone(),
+            config: Rc::new(config),
+            env,
+            trust: Rc::new(trust),
+            cwd,
+            scratch: PathBuf::from(temp).join(format!("nano-cordis-{name}")),
+            name: name.into(),
+            commands: Rc::default(),
+            families: Families::default(),
+        };
+        // The first effects are the last to be undone: by then every task that waits for a command is gone.
+        let (left, hurry) = (shell.clone(), CancellationToken::new());
+        let hurried = hurry.clone();
+        ctx.on(move |_, _: &Hurry| hurry.cancel())?;
+        ctx.effect(|| async move || left.stop(hurried).await)?;
+        Ok(shell)
     }
 
     fn grace(&self) -> Duration {
@@ -113,14 +149,19 @@ impl LocalShell {
         cancel: CancellationToken,
         answer: oneshot::Sender<Answer>,
     ) {
-        let vars = child_env(&self.ctx, &self.env, &self.config.pass_env).await;
-        let vars = if cancel.is_cancelled() { Err(ShellError::Cancelled) } else { vars };
-        let (child, stdout, stderr) = match vars.and_then(|vars| start(&spec, vars)) {
+        let _acting = self.acting();
+        let vars = select! {
+            biased;
+            () = cancel.cancelled() => Err(ShellError::Cancelled),
+            vars = child_env(&self.ctx, &self.env, &self.config.pass_env) => vars,
+        };
+        let started = vars.and_then(|vars| start(&spec, vars, self.next_mark()));
+        let (child, stdout, stderr) = match started {
             Ok(started) => started,
             Err(err) => return drop(answer.send(Err(err))),
         };
-        self.families.borrow_mut().insert(child.family);
-        let prints = Prints::new(&spec.spill_dir);
+        self.families.borrow_mut().push(Rc::clone(&child.family));
+        let prints = Prints::new(&spec.spill_dir, &self.env.secrets());
         join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
     }
 
@@ -132,7 +173,7 @@ impl LocalShell {
         cancel: CancellationToken,
         mut answer: oneshot::Sender<Answer>,
     ) {
-        let family = child.family;
+        let family = Rc::clone(&child.family);
         let mut result = ShellResult { timeout_ms: spec.timeout_ms, ..ShellResult::default() };
         let status = select! {
             (status, timed_out) = self.finish(&mut child, spec) => {
@@ -150,13 +191,20 @@ impl LocalShell {
         };
         (result.stdout, result.stderr) = prints.close();
         (result.exit_code, result.signal) = status.map_or((None, None), code_and_signal);
-        let is_stopping = result.cancelled;
+        let (is_stopping, leaves) = (result.cancelled, result.left_children);
         drop(answer.send(Ok(result)));
         if is_stopping {
             child.end(self.grace()).await;
         }
-        family.gone(SOMETIMES).await;
-        self.families.borrow_mut().remove(&family);
+        if is_stopping || leaves {
+            family.gone(SOMETIMES).await;
+        }
+        self.families.borrow_mut().retain(|it| !Rc::ptr_eq(it, &family));
+    }
+
+    fn next_mark(&self) -> Mark {
+        self.commands.set(self.commands.get() + 1);
+        Mark::new(&self.name, self.commands.get())
     }
 
     /// Waits for the end of the command, or makes one at the deadline; tells whether it did.
@@ -168,8 +216,14 @@ impl LocalShell {
         (child.end(self.grace()).await, true)
     }
 
+    /// A command may change the configuration, and what it leaves behind may do so later.
+    fn acting(&self) -> Option<Acting> {
+        self.trust.get().map(|it| it.shared().left_behind())
+    }
+
     async fn stop(self, hurry: CancellationToken) {
-        let left: Vec<_> = self.families.take().into_iter().collect();
+        let _acting = self.acting();
+        let left = self.families.take();
         let with_grace = stop_all(&left, self.grace().min(LAST_GRACE));
         if hurry.run_until_cancelled(with_grace).await.is_none() {
             stop_all(&left, Duration::ZERO).await;

@@ -5,7 +5,7 @@
 //! Watch for: whatever goes wrong becomes a result that the model can read, never an error for the loop; and a call
 //! runs only if the question "may it?" went through every listener and came out at the other end.
 
-mod arguments;
+pub(crate) mod arguments;
 mod call;
 pub(crate) mod pipeline;
 

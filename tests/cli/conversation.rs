@@ -22,10 +22,9 @@ fn h_158_at_a_terminal_the_session_is_named_and_the_prompt_is_shown() {
     let (shown, status) = terminal.ended();
 
     let id = id_of(&folder.sessions()[0]);
-    assert!(
-        shown.starts_with(&format!("session {id} (continue later: nano-cordis --resume {id})\n")),
-        "{shown}"
-    );
+    let announced = "[nano-cordis] cordis.yml decides what runs here: asked about: bash; programs are started by shell-local\n";
+    let named = format!("{announced}session {id} (continue later: nano-cordis --resume {id})\n");
+    assert!(shown.starts_with(&named), "{shown}");
     assert_eq!((said(&folder.log()), status), (vec!["hi"], 0));
 }
 

@@ -1,22 +1,33 @@
 //! The program's tests: they run the real binary, through pipes, or in a real terminal where a row is about terminals.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+mod model;
 mod support;
 mod terminal;
 
+mod anytime;
 mod approval;
 mod arguments;
+mod bad_lists;
 mod check;
+mod commands;
 mod conversation;
+mod endurance;
 mod hostile;
 mod interrupts;
 mod json;
+mod kills;
+mod left;
+mod list_file;
+mod logs;
 mod network;
 mod one_shot;
 mod readme;
 mod reload;
 mod resume;
+mod saves;
 mod states;
 mod streaming;
+mod trust;
 mod typing;
 mod whole;

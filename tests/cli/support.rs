@@ -287,6 +287,10 @@ impl Running {
         Running { child, out: Shown::of(std::io::empty()), err: Shown::of(err) }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The same; but the reader goes away when it has read something.
     pub(crate) fn start_and_leave(command: Command) -> Self {
         let running = Running::start(command);
@@ -317,6 +321,34 @@ impl Running {
 
     pub(crate) fn wait_for_error(&self, text: &str) {
         self.err.wait_for(text, 0);
+    }
+
+    /// Waits until something was said so many times.
+    pub(crate) fn wait_for_errors(&self, text: &str, times: usize) {
+        (0..times).fold(0, |from, _| self.err.wait_for(text, from));
+    }
+
+    /// Ends it as a power cut would, and gives what it printed until then.
+    pub(crate) fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        assert!(self.out.has_ended());
+        self.out.all()
+    }
+
+    /// Waits until something was written so many times.
+    pub(crate) fn wait_for_outputs(&self, text: &str, times: usize) {
+        (0..times).fold(0, |from, _| self.out.wait_for(text, from));
+    }
+
+    /// What it has written so far.
+    pub(crate) fn output(&self) -> String {
+        self.out.all()
+    }
+
+    /// What it has complained of so far.
+    pub(crate) fn errors(&self) -> String {
+        self.err.all()
     }
 
     /// Waits for its end while the pipe at its input stays open and silent.

@@ -3,6 +3,7 @@
 mod emit;
 mod journal;
 mod lifecycle;
+mod lists;
 mod solver;
 mod waits;
 mod waterfall;

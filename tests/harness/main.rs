@@ -3,6 +3,7 @@
 
 mod agent_loop;
 mod approval;
+mod configs;
 mod env;
 mod llm;
 mod llm_fake;

@@ -1,12 +1,14 @@
 //! Sessions in files: saved, resumed, refused, repaired.
 
+mod damage;
 mod disk;
 mod judge;
 mod list;
+mod pairs;
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     rc::Rc,
 };
@@ -332,25 +334,34 @@ fn a_closed_session_is_not_said_to_be_unsaved() {
 }
 
 #[test]
-fn a_file_that_was_changed_by_others_gets_no_more_events() {
+fn a_file_that_others_changed_removed_or_replaced_gets_no_more_events() {
     desk(async |desk| {
-        let (longer, replaced) = (desk.open("longer"), desk.open("replaced"));
-        for session in [&longer, &replaced] {
+        let ids = ["longer", "shorter", "empty", "gone", "replaced", "linked", "elsewhere"];
+        let sessions = ids.map(|id| desk.open(id));
+        for session in &sessions {
             talk(session, "hi", "hello");
         }
-        desk.put("longer", desk.text("longer") + "{}\n");
         let text = desk.text("replaced");
+        let file = |id| fs::File::options().write(true).open(desk.path(id)).unwrap();
+        desk.put("longer", text.clone() + "{}\n");
+        file("shorter").set_len(text.len() as u64 - 1).unwrap();
+        file("empty").set_len(0).unwrap();
+        fs::remove_file(desk.path("gone")).unwrap();
         fs::remove_file(desk.path("replaced")).unwrap();
         desk.put("replaced", &text);
+        fs::rename(desk.path("linked"), desk.path("real")).unwrap();
+        symlink("real.jsonl", desk.path("linked")).unwrap();
+        fs::rename(desk.path("elsewhere"), desk.path("moved")).unwrap();
+        let before = desk.snapshot();
 
-        for session in [longer, replaced] {
+        for session in &sessions {
             let turn = EventBody::TurnStart { turn: 2, format: FORMAT, cwd: String::new() };
             let refused = session.append(turn).unwrap_err().to_string();
 
             assert!(refused.contains("was changed by another program"), "{refused}");
             assert!(!refused.contains("--repair"), "no turn is open: {refused}");
-            assert!(session.sealed().is_some());
+            assert_eq!((session.len(), session.sealed().is_some()), (6, true));
         }
-        assert_eq!(desk.text("replaced"), text);
+        assert_eq!(desk.snapshot(), before);
     });
 }

@@ -1,13 +1,18 @@
 //! The local shell: what a command gives, what it gets, and what is refused.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, rc::Rc, time::Instant};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::PathBuf,
+    rc::Rc,
+    time::Instant,
+};
 
 use nano_cordis::{
-    cordis::{Next, plugin},
+    cordis::plugin,
     harness::{
         env::Env,
-        llm_openai,
-        shell::{ShellEnv, ShellError, ShellRequest},
+        shell::{ShellError, ShellRequest},
         shell_local,
     },
 };
@@ -19,6 +24,8 @@ use crate::support::{in_process, run};
 
 mod ending;
 mod rig;
+mod secrets;
+mod strays;
 
 #[test]
 fn h_127_a_command_gives_what_it_printed_and_its_exit_code() {
@@ -131,6 +138,32 @@ fn h_134_a_file_that_cannot_be_made_costs_only_the_file() {
 }
 
 #[test]
+fn h_134_a_file_that_meets_a_limit_of_the_system_is_given_up_and_takes_no_room() {
+    let test = "shell::h_134_a_file_that_meets_a_limit_of_the_system_is_given_up_and_takes_no_room";
+    in_process("ulimit -f 80", test, |_| {
+        shell(plain(), async |rig| {
+            let result = rig.run("head -c 60000 /dev/zero").await;
+
+            assert_eq!((result.stdout.left_out, result.stdout.file), (30_000, None));
+            assert_eq!(names(&rig.path("spill")), Vec::<String>::new());
+        });
+    });
+}
+
+#[test]
+fn h_134_no_file_is_made_behind_a_link() {
+    shell(plain(), async |rig| {
+        fs::create_dir(rig.path("elsewhere")).unwrap();
+        symlink("elsewhere", rig.path("spill")).unwrap();
+
+        let result = rig.run("head -c 60000 /dev/zero").await;
+
+        assert_eq!((result.stdout.left_out, result.stdout.file), (30_000, None));
+        assert_eq!(names(&rig.path("elsewhere")), Vec::<String>::new());
+    });
+}
+
+#[test]
 fn h_134_without_a_folder_the_file_goes_to_a_private_one_that_ends_with_the_shell() {
     shell(plain(), async |rig| {
         let request =
@@ -161,68 +194,6 @@ fn h_135_bytes_that_are_not_utf_8_are_replaced_and_characters_in_two_pieces_are_
 
         assert_eq!(result.stdout.text, "a\u{FFFD}\u{FFFD}b\0c\n哈\n");
         assert!(result.stdout.replaced);
-    });
-}
-
-#[test]
-fn h_136_names_that_look_secret_are_kept_from_commands() {
-    let vars = [
-        ("MY_api_KEY", "1"),
-        ("GitHub_Token", "2"),
-        ("db_passwd", "3"),
-        ("CREDENTIALS", "4"),
-        ("PLAIN", "5"),
-        ("PASS_KEY", "6"),
-    ];
-    shell_in(json!({ "passEnv": ["PASS_KEY"] }), vars, async |rig| {
-        let result = rig
-            .run("echo \"[$MY_api_KEY$GitHub_Token$db_passwd$CREDENTIALS$PLAIN$PASS_KEY]\"")
-            .await;
-
-        assert_eq!(result.stdout.text, "[56]\n");
-    });
-}
-
-#[test]
-fn h_136_a_plugin_takes_its_own_variable_out_but_the_user_has_the_last_word() {
-    let vars = [("MINE", "1"), ("NAMED", "2"), ("PLAIN", "3")];
-    shell_in(json!({ "passEnv": ["NAMED"] }), vars, async |rig| {
-        let take_out = async |_, _, next: Next<ShellEnv>| {
-            let mut vars = next.run().await?;
-            vars.retain(|name, _| name != "MINE" && name != "NAMED");
-            Ok(vars)
-        };
-        rig.ctx.intercept::<ShellEnv>(take_out).unwrap();
-
-        let result = rig.run("echo \"[$MINE$NAMED$PLAIN]\"").await;
-
-        assert_eq!(result.stdout.text, "[23]\n");
-    });
-}
-
-#[test]
-fn h_136_the_variable_of_the_models_key_is_kept_from_commands_whatever_its_name() {
-    shell_in(json!({}), [("MY_ACCESS", "sesame"), ("PLAIN", "1")], async |rig| {
-        let config =
-            json!({ "baseUrl": "http://127.0.0.1:9", "model": "m", "apiKeyEnv": "MY_ACCESS" });
-        let model = rig.ctx.plugin(&plugin(llm_openai::apply), config).unwrap();
-        model.ready().await.unwrap();
-
-        let result = rig.run("echo \"[$MY_ACCESS$PLAIN]\"").await;
-
-        assert_eq!(result.stdout.text, "[1]\n");
-    });
-}
-
-#[test]
-fn h_136_a_plugin_that_fails_to_take_its_variable_out_keeps_the_command_from_running() {
-    shell(plain(), async |rig| {
-        rig.ctx.intercept::<ShellEnv>(async |_, _, _| Err("broken".into())).unwrap();
-
-        let result = rig.try_run(&rig.request("touch ran"), CancellationToken::new()).await;
-
-        assert!(matches!(result, Err(ShellError::Environment { .. })));
-        assert!(!rig.path("ran").exists());
     });
 }
 
@@ -368,19 +339,6 @@ fn a_12_a_stream_that_is_filled_first_does_not_block_the_other() {
 
         assert_eq!(result.stdout.text, "ok\n");
         assert_eq!(result.stderr.left_out, 270_000);
-    });
-}
-
-#[test]
-fn a_12_memory_does_not_grow_with_the_output() {
-    shell(plain(), async |rig| {
-        let result = rig.run("head -c 400000000 /dev/zero").await;
-
-        let status = fs::read_to_string("/proc/self/status").unwrap();
-        let peak = status.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();
-        let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
-        assert_eq!(result.stdout.left_out, 399_970_000);
-        assert!(peak_kb < 200_000, "{peak_kb} kB");
     });
 }
 

@@ -1,8 +1,9 @@
-//! A binary of one's own: nano-cordis with two plugins that it does not have.
+//! A binary of one's own: nano-cordis with plugins that it does not have.
 //!
 //! Run `cargo run -- "What day is it?"` in this folder: its `cordis.yml` lists them beside the built-in ones.
 
 mod facts;
+mod shell_readonly;
 mod tool_date;
 
 use std::process::ExitCode;
@@ -13,5 +14,6 @@ use nano_cordis::harness::builtins;
 fn main() -> ExitCode {
     let builtins = builtins();
     let builtins = builtins.with("facts", plugin(facts::apply));
+    let builtins = builtins.with("shell-readonly", plugin(shell_readonly::apply));
     nano_cordis::run(builtins.with("tool-date", plugin(tool_date::apply)))
 }

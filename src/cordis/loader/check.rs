@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::{
     Entry, Fault,
-    entries::join,
     placeholders::{Filling, has_placeholder},
     plan::Planner,
+    tree::join,
 };
 use crate::cordis::{Fault as ConfigFault, PluginDef, guard, module::did_you_mean, nearest};
 

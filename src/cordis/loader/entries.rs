@@ -3,13 +3,15 @@
 //! Full-size counterpart: the file reader of plugin-include. Watch for: serde reports no places, so a fault knows the
 //! path of what is wrong, and its line is looked up by a second reading that happens only when there is a fault.
 
-use std::{cell::RefCell, collections::HashMap, fmt, rc::Rc};
+use std::{collections::HashMap, rc::Rc};
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
-use serde_yaml::Deserializer as Yaml;
+use serde_json::{Map, Value};
 
-use super::{Cause, Fault, places::Places};
+use super::{
+    Cause, Fault,
+    places::Places,
+    tree::{self, Note, Odd},
+};
 use crate::cordis::{module::did_you_mean, nearest};
 
 const KEYS: [&str; 5] = ["id", "name", "config", "disabled", "optional"];
@@ -30,17 +32,15 @@ pub struct Entry {
 }
 
 /// The entries of a file, or everything that is wrong with the list.
-pub(super) fn read(text: &Rc<str>) -> Result<Vec<Entry>, Cause> {
-    let notes = RefCell::new(Vec::new());
-    let top = Node { at: "", notes: &notes };
-    let value = top.deserialize(Yaml::from_str(text)).map_err(|err| syntax(text, &err))?;
+pub(crate) fn read(text: &Rc<str>) -> Result<Vec<Entry>, Cause> {
+    let (value, notes) = tree::read(text).map_err(|err| syntax(text, &err))?;
     let values = match &value {
         Value::Null => return Err(Cause::Empty),
         Value::Array(values) => values,
         other => return Err(Cause::NoList(kind(other))),
     };
     let mut list = List { places: Places::new(text.clone()), values, faults: Vec::new() };
-    list.take(notes.into_inner());
+    list.take(notes);
     let entries: Vec<_> = (0..values.len()).map(|place| list.entry(place)).collect();
     list.refuse_repeated_ids(&entries);
     if list.faults.is_empty() {
@@ -52,8 +52,11 @@ pub(super) fn read(text: &Rc<str>) -> Result<Vec<Entry>, Cause> {
 
 /// One value that stands alone, as in `--set`.
 pub(super) fn value(text: &str) -> Result<Value, String> {
-    let top = Node { at: "", notes: &RefCell::default() };
-    top.deserialize(Yaml::from_str(text)).map_err(|err| err.to_string())
+    let (value, notes) = tree::read(text).map_err(|err| err.to_string())?;
+    match notes.into_iter().next() {
+        Some(Note { odd, .. }) => Err(odd.to_string()),
+        None => Ok(value),
+    }
 }
 
 /// What kind of value this is, with its article.
@@ -83,14 +86,14 @@ impl List<'_> {
 
     /// What the reading of the tree has noted, said of the entry it is in.
     fn take(&mut self, notes: Vec<Note>) {
-        for Note { at, twice } in notes {
+        for Note { at, odd } in notes {
             let (place, field) = at.split_once('.').unwrap_or((&at, ""));
-            let problem = if twice {
-                format!("this key is there twice{}", both_lines(&self.places, &at))
-            } else {
-                "merge keys are not read; write out what it stands for".into()
-            };
-            self.fault(place.parse().unwrap_or_default(), field, problem);
+            let lines =
+                if odd == Odd::Twice { both_lines(&self.places, &at) } else { String::new() };
+            let place = place.parse().unwrap_or_default();
+            if self.values.get(place).is_some() {
+                self.fault(place, field, format!("{odd}{lines}"));
+            }
         }
     }
 
@@ -194,96 +197,5 @@ fn both_lines(places: &Places, at: &str) -> String {
     match (places.nth(at, 0), places.nth(at, 1)) {
         (Some(first), Some(second)) => format!(" (lines {first} and {second})"),
         _ => String::new(),
-    }
-}
-
-pub(super) fn join(at: &str, key: &str) -> String {
-    match (at, key) {
-        ("", only) | (only, "") => only.to_owned(),
-        _ => format!("{at}.{key}"),
-    }
-}
-
-/// What serde would pass over in silence: a key that is there twice, or a merge key.
-struct Note {
-    at: String,
-    twice: bool,
-}
-
-/// Reads one value at a dotted path.
-#[derive(Clone, Copy)]
-struct Node<'a> {
-    at: &'a str,
-    notes: &'a RefCell<Vec<Note>>,
-}
-
-impl<'de> DeserializeSeed<'de> for Node<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Node<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a plain value without a tag")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value)
-            .map(Value::Number)
-            .ok_or_else(|| E::custom(format!("{value} is no number here")))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        loop {
-            let at = join(self.at, &values.len().to_string());
-            match list.next_element_seed(Node { at: &at, ..self })? {
-                Some(value) => values.push(value),
-                None => return Ok(Value::Array(values)),
-            }
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut values = Map::new();
-        while let Some(key) = map.next_key::<String>()? {
-            let at = join(self.at, &key);
-            let value = map.next_value_seed(Node { at: &at, ..self })?;
-            let merge = key == "<<";
-            if values.insert(key, value).is_some() || merge {
-                self.notes.borrow_mut().push(Note { at, twice: !merge });
-            }
-        }
-        values.shift_remove("<<");
-        Ok(Value::Object(values))
     }
 }

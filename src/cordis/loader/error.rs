@@ -4,7 +4,7 @@ use std::{fmt, io, sync::Arc};
 
 use thiserror::Error;
 
-use super::{entries::join, places::Places};
+use super::{places::Places, tree::join};
 
 /// Why a list was refused as a whole. Nothing was changed.
 #[derive(Debug, Clone, Error)]
@@ -22,6 +22,9 @@ pub enum Cause {
     /// The file cannot be read.
     #[error("it cannot be read: {0}")]
     Read(Arc<io::Error>),
+    /// Somebody else may have written it.
+    #[error("{0}")]
+    Untrusted(String),
     /// The bytes are no UTF-8.
     #[error("it is not UTF-8 text")]
     Encoding,

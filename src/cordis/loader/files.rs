@@ -1,13 +1,26 @@
-//! What the loader last read of each file, so that whoever watches can tell a change from a mere event.
+//! The files as the loader reads them, and what it last read of each: so whoever watches can tell a change from a mere
+//! event.
+//!
+//! Watch for: a name may stand for anything, also for a pipe that nobody writes to. Opening one must not hold the program.
 
 use std::{
+    borrow::Borrow,
     cell::RefCell,
     collections::HashMap,
-    fs,
+    fs::{self, File, FileType, Metadata},
     hash::{DefaultHasher, Hash, Hasher},
-    io,
+    io::{self, Error, ErrorKind, Read},
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
 };
+
+use nix::libc;
+
+use super::{Cause, owner::objection};
+
+/// A list or a script has some kilobytes; what is larger was named by mistake.
+const LARGEST: u64 = 1 << 20;
 
 /// The content of a file at one moment, as far as it matters whether it is another one now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +29,8 @@ pub(crate) enum Print {
     Missing,
     /// Nothing but white space: what is left between the two steps of a careless save.
     Blank,
-    /// A pipe or a device, which cannot be read twice.
-    Stream,
+    /// A folder, a pipe, a socket or a device.
+    NoFile,
     /// Length and hash of the bytes.
     Content(usize, u64),
 }
@@ -26,11 +39,9 @@ impl Print {
     /// Reads a file for its print only.
     pub(crate) fn look(path: &Path) -> Self {
         match fs::metadata(path) {
-            Ok(found) if found.is_file() => {
-                fs::read(path).map_or(Self::Missing, |bytes| Self::of(&bytes))
-            }
-            Ok(found) if !found.is_dir() => Self::Stream,
-            _ => Self::Missing,
+            Ok(found) if found.is_file() => Self::of(&read(path).map(|(bytes, _)| bytes)),
+            Ok(_) => Self::NoFile,
+            Err(_) => Self::Missing,
         }
     }
 
@@ -39,7 +50,12 @@ impl Print {
         matches!(self, Self::Missing | Self::Blank)
     }
 
-    fn of(bytes: &[u8]) -> Self {
+    fn of(read: &Result<impl AsRef<[u8]>, impl Borrow<Error>>) -> Self {
+        let bytes = match read {
+            Ok(bytes) => bytes.as_ref(),
+            Err(err) if err.borrow().kind() == ErrorKind::InvalidInput => return Self::NoFile,
+            Err(_) => return Self::Missing,
+        };
         if bytes.trim_ascii().is_empty() {
             return Self::Blank;
         }
@@ -54,16 +70,15 @@ impl Print {
 pub(super) struct Files(RefCell<HashMap<PathBuf, Print>>);
 
 impl Files {
-    /// Reads a file and remembers what it was.
-    pub(super) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let bytes = fs::read(path);
-        let print = match &bytes {
-            Ok(bytes) if path.is_file() => Print::of(bytes),
-            Ok(_) => Print::Stream,
-            Err(_) => Print::Missing,
-        };
-        self.0.borrow_mut().insert(path.to_owned(), print);
-        bytes
+    /// Reads the list and remembers what it was. One that others can write is refused, whatever it says.
+    pub(super) fn read(&self, path: &Path) -> Result<Vec<u8>, Cause> {
+        let read = read(path);
+        self.0
+            .borrow_mut()
+            .insert(path.to_owned(), Print::of(&read.as_ref().map(|(bytes, _)| bytes)));
+        let (bytes, found) = read.map_err(|err| Cause::Read(Arc::new(err)))?;
+        let objection = objection(path, &found).map_err(|err| Cause::Read(Arc::new(err)))?;
+        objection.map_or(Ok(bytes), |problem| Err(Cause::Untrusted(problem)))
     }
 
     /// Remembers what files were that somebody else has read.
@@ -73,5 +88,48 @@ impl Files {
 
     pub(super) fn last(&self, path: &Path) -> Option<Print> {
         self.0.borrow().get(path).copied()
+    }
+}
+
+/// Reads a regular file, and nothing else; with what is known of it.
+fn read(path: &Path) -> io::Result<(Vec<u8>, Metadata)> {
+    let found = fs::metadata(path).map_err(|err| explained(path, err))?;
+    regular(found.file_type())?;
+    // Something else may have the name by now; a pipe would be opened only when somebody writes to it.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    regular(found.file_type())?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(wrong(format!("it is larger than {} MiB", LARGEST >> 20)));
+    }
+    Ok((bytes, found))
+}
+
+fn regular(kind: FileType) -> io::Result<()> {
+    let what = match kind {
+        it if it.is_file() => return Ok(()),
+        it if it.is_dir() => "a folder",
+        it if it.is_fifo() => "a named pipe",
+        it if it.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Err(wrong(format!("it is {what}, not a regular file")))
+}
+
+fn wrong(problem: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, problem)
+}
+
+/// That a link points nowhere is another thing than that there is none.
+fn explained(path: &Path, err: Error) -> Error {
+    match fs::read_link(path) {
+        Ok(target) if err.kind() == ErrorKind::NotFound => {
+            let problem = format!("it is a link to {}, which is not there", target.display());
+            Error::new(ErrorKind::NotFound, problem)
+        }
+        _ => err,
     }
 }

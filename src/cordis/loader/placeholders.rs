@@ -6,10 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    entries::{join, value},
-    schema::Field,
-};
+use super::{entries::value, schema::Field, tree::join};
 
 /// Parts of a variable's name that say that its value is a secret.
 const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];

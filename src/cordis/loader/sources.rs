@@ -4,7 +4,6 @@ use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
     rc::Rc,
-    sync::Arc,
 };
 
 use super::{Cause, LoadError, Loader, files::Print, plan::Plan};
@@ -48,6 +47,11 @@ impl Loader {
         self.modules().into_iter().filter(uses).collect()
     }
 
+    /// Whether a file says something else than was read of it: whoever watches has not told yet, or will never.
+    pub fn is_behind(&self) -> bool {
+        self.watched().iter().any(|path| self.files.last(path) != Some(Print::look(path)))
+    }
+
     /// The files of a module. The original's name of a built-in counts, so that saving such a file is not met by silence.
     pub(super) fn sources(&self, name: &str, key: &ModuleKey) -> Vec<PathBuf> {
         let files = self.options.modules.files(key);
@@ -71,7 +75,7 @@ impl Loader {
     /// The text of the list as it is now.
     pub(super) fn read(&self) -> Result<Rc<str>, LoadError> {
         let Some(path) = &self.options.file else { return Ok(self.options.text.into()) };
-        let bytes = self.files.read(path).map_err(|err| self.error(Cause::Read(Arc::new(err))))?;
+        let bytes = self.files.read(path).map_err(|cause| self.error(cause))?;
         let text = String::from_utf8(bytes).map_err(|_| self.error(Cause::Encoding))?;
         Ok(text.into())
     }

@@ -30,6 +30,11 @@ impl Loader {
         once(format!("applied {file}{detail}")).chain(self.reminders()).collect()
     }
 
+    /// Nothing has been applied or refused yet.
+    pub(super) fn is_starting(&self) -> bool {
+        self.outcome.borrow().is_none()
+    }
+
     /// What of a file just applied is not in force, because the command line says otherwise for the whole run.
     fn reminders(&self) -> Vec<String> {
         let (file, options) = (self.file_name(), &self.options);

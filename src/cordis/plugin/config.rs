@@ -10,8 +10,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::fault::fault;
+use super::fault::faults;
 use super::tidy::tidy;
+use super::typed;
 use crate::cordis::error::{ConfigError, Fault};
 
 /// A type that can be the config of a plugin: it derives `Deserialize` and `JsonSchema`. `serde_json::Value` takes
@@ -19,8 +20,8 @@ use crate::cordis::error::{ConfigError, Fault};
 pub trait ConfigType: Sized + 'static {
     /// Its JSON Schema.
     fn schema() -> Value;
-    /// Reads a config that has been checked. The error is what serde says.
-    fn read(config: Value) -> Result<Self, serde_json::Error>;
+    /// Reads a config that has been checked. The error is what serde says, and where.
+    fn read(config: Value) -> Result<Self, Unreadable>;
 }
 
 impl<T: DeserializeOwned + JsonSchema + 'static> ConfigType for T {
@@ -28,9 +29,23 @@ impl<T: DeserializeOwned + JsonSchema + 'static> ConfigType for T {
         schemars::schema_for!(T).to_value()
     }
 
-    fn read(config: Value) -> Result<Self, serde_json::Error> {
-        serde_json::from_value(config)
+    fn read(config: Value) -> Result<Self, Unreadable> {
+        serde_path_to_error::deserialize(config).map_err(|err| {
+            let path = Some(err.path().to_string()).filter(|it| it != ".").unwrap_or_default();
+            let path = path.replace('[', ".").replace(']', "");
+            Unreadable { path, problem: err.into_inner().to_string() }
+        })
     }
+}
+
+/// A value that does not become the type of its config.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct Unreadable {
+    /// Dotted path; empty for the config as a whole.
+    pub path: String,
+    /// In the words of serde.
+    pub problem: String,
 }
 
 /// The config of a plugin that takes none.
@@ -88,7 +103,7 @@ pub(super) struct ConfigSpec {
     /// Makes the schema; it is made when it is first needed, because most mounts of most plugins do not need it.
     make: Box<dyn Fn() -> Value>,
     /// Tries to read a config as its type.
-    probe: Option<fn(Value) -> Result<(), serde_json::Error>>,
+    probe: Option<fn(Value) -> Result<(), Unreadable>>,
     made: OnceCell<Box<(Value, jsonschema::Validator)>>,
 }
 
@@ -152,14 +167,15 @@ impl ConfigSpec {
         }
         let mut unknown = tidy(&mut config, schema);
         let mut faults: Vec<_> =
-            validator.iter_errors(&config).map(|err| fault(&err, schema)).collect();
+            validator.iter_errors(&config).flat_map(|err| faults(&err, schema)).collect();
+        unknown.retain(|it| !faults.iter().any(|fault| fault.path == it.path));
         if strict {
             faults.extend(unknown.drain(..).map(UnknownKey::into_fault));
         }
         if let (true, Some(Err(err))) =
             (faults.is_empty(), self.probe.map(|probe| probe(config.clone())))
         {
-            faults.push(Fault { path: String::new(), problem: err.to_string() });
+            faults.push(typed::fault(&err, &config, schema));
         }
         if faults.is_empty() { Ok(Checked { config, unknown }) } else { Err(faults) }
     }
@@ -172,7 +188,7 @@ pub(super) fn refused(plugin: &str, path: &str, problem: &str) -> ConfigError {
 }
 
 impl UnknownKey {
-    fn into_fault(self) -> Fault {
+    pub(super) fn into_fault(self) -> Fault {
         let hint = self.near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         Fault { path: self.path, problem: format!("unknown key{hint}") }
     }

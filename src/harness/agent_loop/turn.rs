@@ -18,6 +18,7 @@ use crate::harness::{
         message::{Header, Message, ToolCallRequest},
     },
     tools::ToolResult,
+    trust::Acting,
 };
 
 /// A turn that is open in the log.
@@ -29,6 +30,7 @@ pub(super) struct Turn {
     pub(super) stop: CancellationToken,
     cancel: CancellationToken,
     running: watch::Sender<usize>,
+    _acting: Option<Acting>,
     is_open: bool,
     is_step_open: bool,
     /// Calls without a result, in order; `is_announced` says whether the first of them is in the log already.
@@ -45,6 +47,7 @@ impl Turn {
         session: &Rc<Session>,
         cancel: CancellationToken,
         running: &watch::Sender<usize>,
+        acting: Option<Acting>,
     ) -> Result<Turn, SessionError> {
         let turn = session.turns().saturating_add(1);
         let cwd = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
@@ -57,6 +60,7 @@ impl Turn {
             stop: cancel.child_token(),
             cancel,
             running: running.clone(),
+            _acting: acting,
             is_open: true,
             is_step_open: false,
             unanswered: VecDeque::new(),

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use super::arguments::{Arguments, OutputFormat, Prompt};
 pub use super::asking::Answered;
+use super::confirm::Turns;
 pub use super::input::Entered;
 use super::input::Input;
 use super::results::Results;
@@ -22,7 +23,8 @@ use super::status::{COMPLETED, FAILED, HANGUP, LIMIT_REACHED, MISUSED};
 use crate::cordis::{Emit, Error, Service, Svc, Undo};
 
 /// Why waiting for a change in the console cannot fail.
-const OUTLIVED: &str = "the sender lives as long as the console, and whoever waits borrows it";
+pub(super) const OUTLIVED: &str =
+    "the sender lives as long as the console, and whoever waits borrows it";
 
 /// Service `console`.
 pub struct Console {
@@ -32,6 +34,7 @@ pub struct Console {
     pub(super) is_quiet: Cell<bool>,
     pub(super) screen: Rc<Screen>,
     pub(super) input: Input,
+    turns: Turns,
     is_open: watch::Sender<bool>,
     /// How many plugins lead a conversation here.
     leaders: watch::Sender<usize>,
@@ -85,6 +88,7 @@ impl Console {
             input: Input::new(screen.clone(), term.filter(|_| is_for_people)),
             results: Results::new(format, is_conversation),
             screen,
+            turns: Turns::default(),
             is_quiet: Cell::new(arguments.quiet),
             arguments,
             has_begun: Cell::new(false),
@@ -213,6 +217,7 @@ impl Console {
 
     /// The next line. If one is being typed already, whoever asked for it, it is that one.
     pub async fn line(&self, prompt: &str) -> Entered {
+        let _typing = self.turns.prompt().await;
         let entered = self.input.line(prompt).await;
         if entered == Entered::End && self.input.has_lost_terminal() {
             self.request_stop(HANGUP);
@@ -229,6 +234,11 @@ impl Console {
             return pending().await;
         }
         answered
+    }
+
+    /// Whose turn it is, a prompt's or a question's.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// Puts a line back: it is the next one.

@@ -29,7 +29,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// Text that must stay on one line, such as the name of a tool.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     harmless(text).replace('\n', "␊").replace('\t', "␉")
 }
 
@@ -41,7 +41,7 @@ pub(super) fn message(text: &str) -> String {
 /// The arguments of a call as one line of compact JSON, in full: what is shown is what would run.
 ///
 /// Text that is no JSON object, which no tool runs, is shown as the JSON string that it is.
-pub(super) fn arguments(raw: &str) -> String {
+pub(crate) fn arguments(raw: &str) -> String {
     let parsed = match serde_json::from_str(raw) {
         Ok(Value::String(inner)) => serde_json::from_str(&inner).ok(),
         parsed => parsed.ok(),

@@ -1,13 +1,13 @@
 //! The key: its variable is named in the file, its value is read for each request and shown nowhere.
 
-use std::ffi::OsStr;
+use std::{borrow::Cow, ffi::OsStr};
 
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
 use super::mask::Mask;
 use crate::{
-    cordis::{BoxError, Context, Warning},
+    cordis::{BoxError, Context, Svc, Warning},
     harness::{
         env::{Checking, Env},
         llm::LlmError,
@@ -81,7 +81,7 @@ impl Key {
 pub(super) fn keep_secret(
     ctx: &Context,
     variable: VariableName,
-    env: &Env,
+    env: &Svc<Env>,
 ) -> Result<(), BoxError> {
     let key = Key::read(&variable, env);
     if let Err(problem) = &key {
@@ -89,9 +89,15 @@ pub(super) fn keep_secret(
         ctx.on(move |ctx, _: &Checking| ctx.emit(&Warning(problem.clone())))?;
     }
     let mask = key.map(|it| it.mask()).unwrap_or_default();
+    for form in mask.forms() {
+        env.hide(form)?;
+    }
+    let copies = mask.clone();
     ctx.intercept::<ShellEnv>(async move |_, _, next| {
         let mut vars = next.run().await?;
         vars.remove(variable.as_ref());
+        // The key may be there a second time, under a name that says nothing.
+        vars.retain(|_, value| matches!(copies.text(&value.to_string_lossy()), Cow::Borrowed(_)));
         Ok(vars)
     })?;
     // The outermost listener has the last word on a result.

@@ -25,6 +25,11 @@ impl Mask {
         Self([key.to_owned()].into_iter().chain(escaped).collect())
     }
 
+    /// What nobody must see.
+    pub(super) fn forms(&self) -> &[String] {
+        &self.0
+    }
+
     /// The text without the key.
     pub(super) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut keys = self.keys(text).peekable();

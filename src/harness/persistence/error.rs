@@ -29,6 +29,12 @@ pub enum PersistenceError {
     /// A line that is no event, or not the next one.
     #[error("{}, line {line}: {problem}; the file was left as it is", path.display())]
     Damaged { path: PathBuf, line: usize, problem: String },
+    /// No conversation is that long, and it would have to be held in memory.
+    #[error("{} has {bytes} bytes, more than a session can have", path.display())]
+    TooLarge { path: PathBuf, bytes: u64 },
+    /// A line that a repair cannot mend either.
+    #[error("{source}: a repair only adds lines at the end")]
+    BeyondRepair { source: Box<PersistenceError> },
     /// A symbolic link, a pipe, a folder.
     #[error("{} is not a regular file; nothing was read from it", path.display())]
     NotAFile { path: PathBuf },

@@ -13,8 +13,12 @@ use nix::libc;
 
 use super::{
     error::PersistenceError,
+    folder::{sync_names, write_new},
     read::{self, Fault, Log, Tail},
 };
+
+/// What is longer is not read.
+const LARGEST: u64 = 2 << 30;
 
 /// The log of one session.
 // Invariant: the lock is that of the open file. The system drops it with the process, however that ends, and children
@@ -62,6 +66,10 @@ impl LogFile {
     /// Reads and judges it; nothing is changed.
     pub fn read(&self) -> Result<Log, PersistenceError> {
         let mut file = &self.file;
+        let bytes = file.metadata().map_err(PersistenceError::io("read", &self.path))?.len();
+        if bytes > LARGEST {
+            return Err(PersistenceError::TooLarge { path: self.path.clone(), bytes });
+        }
         let start = file.seek(SeekFrom::Start(0)).map_err(Fault::Io);
         start.and_then(|_| read::read(BufReader::with_capacity(1 << 16, file))).map_err(|fault| {
             match fault {
@@ -171,9 +179,11 @@ fn write_at_once(mut file: &File, bytes: &[u8]) -> io::Result<()> {
 fn put_aside(log: &Path, bytes: &[u8]) -> Result<PathBuf, PersistenceError> {
     let names = (1..).map(|n| if n == 1 { "jsonl.torn".into() } else { format!("jsonl.torn.{n}") });
     for aside in names.map(|name| log.with_extension(name)) {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);
-        match file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())) {
-            Ok(()) => return Ok(aside),
+        match write_new(&aside, bytes) {
+            Ok(()) => {
+                sync_names(log.parent().unwrap_or(log))?;
+                return Ok(aside);
+            }
             Err(err) if err.kind() == ErrorKind::AlreadyExists => {}
             Err(err) => return Err(PersistenceError::io("write", aside)(err)),
         }

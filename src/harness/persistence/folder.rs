@@ -4,8 +4,12 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, ErrorKind, Write},
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{
+        self,
+        ErrorKind::{self, InvalidInput, PermissionDenied, Unsupported},
+        Write,
+    },
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf, absolute},
     time::SystemTime,
@@ -50,11 +54,19 @@ impl Folder {
         if is_ours { Self::hide(top) } else { Ok(()) }
     }
 
+    /// Waits until the names in it, and it itself, are on the disk.
+    pub fn sync(&self) -> Result<(), PersistenceError> {
+        let above = self.own().last().and_then(Path::parent);
+        for folder in self.own().chain(above) {
+            sync_names(folder)?;
+        }
+        Ok(())
+    }
+
     /// Keeps what is in this folder out of version control.
     fn hide(top: &Path) -> Result<(), PersistenceError> {
         let ignore = top.join(".gitignore");
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&ignore);
-        match file.and_then(|mut file| file.write_all(b"*\n")) {
+        match write_new(&ignore, b"*\n") {
             Err(err) if err.kind() != ErrorKind::AlreadyExists => {
                 Err(PersistenceError::io("write", ignore)(err))
             }
@@ -111,6 +123,25 @@ impl Folder {
             Some(link) => Err(PersistenceError::Linked { path: link.into() }),
             None => Ok(()),
         }
+    }
+}
+
+/// Makes a file of these bytes, or none at all.
+pub(super) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        fs::remove_file(path).ok();
+    }
+    written
+}
+
+/// Waits until the names in a folder are on the disk.
+pub(super) fn sync_names(folder: &Path) -> Result<(), PersistenceError> {
+    match File::open(folder).and_then(|it| it.sync_all()) {
+        // Not every system lets a folder be synced, nor every folder be opened by those who may write to it.
+        Err(err) if matches!(err.kind(), InvalidInput | PermissionDenied | Unsupported) => Ok(()),
+        synced => synced.map_err(PersistenceError::io("sync", folder)),
     }
 }
 

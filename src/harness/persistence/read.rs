@@ -8,7 +8,7 @@ use std::{
     str,
 };
 
-use crate::harness::session::{event::Event, line::EventError, trace::Trace};
+use crate::harness::session::{event::Event, trace::Trace};
 
 /// A log that can be gone on with, or whose only fault is that it stops too early.
 #[derive(Debug, Default)]
@@ -72,12 +72,13 @@ pub fn read(mut from: impl BufRead) -> Result<Log, Fault> {
 
 enum Problem {
     NoEvent(String),
-    OtherVersion(String),
+    /// A whole event, so not a write that was cut short; but of another version, or in a place where no log has it.
+    Foreign(String),
 }
 
 impl Problem {
     fn into_text(self) -> String {
-        let (Self::NoEvent(text) | Self::OtherVersion(text)) = self;
+        let (Self::NoEvent(text) | Self::Foreign(text)) = self;
         text
     }
 }
@@ -100,15 +101,22 @@ impl Log {
         let event = match Event::parse(text) {
             Ok(event) => event,
             Err(_) if line == 1 && is_header(text) => return Ok(None),
-            Err(err @ (EventError::Unknown(_) | EventError::Format(_))) => {
-                return Err(Problem::OtherVersion(err.to_string()));
+            Err(err) if err.is_of_another_version() => {
+                return Err(Problem::Foreign(err.to_string()));
             }
             Err(err) => return Err(Problem::NoEvent(err.to_string())),
         };
         match self.events.last().map_or(event.seq.min(1), |it| it.seq + 1) {
-            next if next == event.seq => Ok(Some(event)),
-            next => Err(Problem::NoEvent(format!("seq is {} where {next} is next", event.seq))),
+            next if next == event.seq => {}
+            next => {
+                let problem = format!("seq is {} where {next} is next", event.seq);
+                return Err(Problem::NoEvent(problem));
+            }
         }
+        let kind = event.body.kind();
+        let placed = self.trace.check_read(&event.body);
+        placed.map_err(|problem| Problem::Foreign(format!("`{kind}`: {problem}")))?;
+        Ok(Some(event))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Watch for: an event is on its way into the log and not in it yet; what fails here did not happen.
 
-use std::rc::Rc;
+use std::{fs, rc::Rc};
 
 use super::{Persistence, error::PersistenceError, file::LogFile};
 use crate::{
@@ -77,9 +77,18 @@ impl Persistence {
         }
     }
 
+    /// A name in a folder is lost in a power cut like anything that was not synced: that costs as much as the end of a
+    /// turn does, once a session.
     fn create(&self, id: &str) -> Result<LogFile, PersistenceError> {
         self.folder.create()?;
-        LogFile::create(&self.folder.log(id), id)
+        let file = LogFile::create(&self.folder.log(id), id)?;
+        match self.folder.sync() {
+            Ok(()) => Ok(file),
+            Err(err) => {
+                drop(fs::remove_file(self.folder.log(id)));
+                Err(err)
+            }
+        }
     }
 }
 

@@ -47,6 +47,11 @@ impl Message {
         Self::Tool { tool_call_id: call_id.into(), content: text.into() }
     }
 
+    /// It is the result of this call.
+    pub fn answers(&self, call_id: &str) -> bool {
+        matches!(self, Self::Tool { tool_call_id, .. } if **tool_call_id == *call_id)
+    }
+
     /// The text in it; empty for an assistant message that only calls tools.
     pub fn text(&self) -> &str {
         match self {

@@ -1,7 +1,8 @@
 //! Where in its turn a log stands: which turn and step are open, and which calls wait for their result.
 //!
 //! Full-size counterpart: the optional companion that checks the order of events at run time; here it is always on.
-//! Watch for: `check` binds the writer only. A reader follows whatever the log says.
+//! Watch for: a log that breaks these rules would be refused by services at every later request, so it is neither
+//! written nor gone on with. A reader asks for less than the writer: others leave numbers out.
 
 use super::{event::EventBody, message::ToolCallRequest};
 
@@ -47,28 +48,47 @@ impl Trace {
         &self.calls
     }
 
-    /// What would be wrong with this event as the next one.
+    /// What would be wrong with this event as the next one that we write.
     pub fn check(&self, body: &EventBody) -> Result<(), String> {
-        let expected = match body {
-            EventBody::Ignorable { .. } => return Ok(()),
+        self.check_at(body.place(), body)
+    }
+
+    /// What is wrong with this event as the next one of a log that somebody wrote. Turn and step may be left out, and
+    /// what the user says may stand anywhere.
+    pub fn check_read(&self, body: &EventBody) -> Result<(), String> {
+        match body {
+            EventBody::UserMessage { .. } => Ok(()),
+            EventBody::RequestHeader { .. } if self.in_turn => Ok(()),
+            _ => {
+                let ((turn, step), next) = (body.place(), self.next(body).unwrap_or_default());
+                self.check_at((number(turn, next.0), number(step, next.1)), body)
+            }
+        }
+    }
+
+    fn check_at(&self, (turn, step): (u32, u32), body: &EventBody) -> Result<(), String> {
+        match self.next(body) {
+            _ if matches!(body, EventBody::Ignorable { .. }) => Ok(()),
+            None => Err(format!("out of place: {}", self.place())),
+            Some(next) if next != (turn, step) => Err(format!(
+                "numbered turn {turn}, step {step} where turn {}, step {} is next",
+                next.0, next.1
+            )),
+            Some(_) => self.check_call(body),
+        }
+    }
+
+    /// The turn and step that an event of this kind has here, if it can stand here at all.
+    fn next(&self, body: &EventBody) -> Option<(u32, u32)> {
+        match body {
             EventBody::TurnStart { .. } => {
                 (!self.in_turn).then_some((self.turn.saturating_add(1), 0))
             }
             EventBody::StepStart { .. } => {
-                (self.in_turn && !self.in_step).then_some((self.turn, self.step + 1))
+                (self.in_turn && !self.in_step).then_some((self.turn, self.step.saturating_add(1)))
             }
             EventBody::TurnEnd { .. } => (self.in_turn && !self.in_step).then_some((self.turn, 0)),
             _ => self.in_step.then_some((self.turn, self.step)),
-        };
-        match expected {
-            None => Err(format!("out of place: {}", self.place())),
-            Some(expected) if expected != body.place() => {
-                let ((turn, step), (want_turn, want_step)) = (body.place(), expected);
-                Err(format!(
-                    "numbered turn {turn}, step {step} where turn {want_turn}, step {want_step} is next"
-                ))
-            }
-            Some(_) => self.check_call(body),
         }
     }
 
@@ -76,10 +96,12 @@ impl Trace {
     pub fn follow(&mut self, body: &EventBody) {
         match body {
             EventBody::TurnStart { turn, .. } => {
-                *self = Self { turn: *turn, in_turn: true, ..Self::default() };
+                let turn = number(*turn, self.turn.saturating_add(1));
+                *self = Self { turn, in_turn: true, ..Self::default() };
             }
             EventBody::StepStart { step, .. } => {
-                (self.step, self.in_step) = (*step, true);
+                self.step = number(*step, self.step.saturating_add(1));
+                self.in_step = true;
                 self.calls.clear();
             }
             EventBody::AssistantMessage { message, .. } => {
@@ -103,13 +125,25 @@ impl Trace {
         }
     }
 
-    /// A call or result that no message asked for is refused by services, at every later request.
+    /// Each call that a message asks for has exactly one result, in the same step and before the next message.
     fn check_call(&self, body: &EventBody) -> Result<(), String> {
+        let open = |id: &str| self.calls.iter().filter(|it| it.id == id).collect::<Vec<_>>();
         match body {
-            EventBody::ToolCall { call_id, .. } | EventBody::ToolResult { call_id, .. }
-                if !self.calls.iter().any(|it| it.id == *call_id) =>
+            EventBody::ToolCall { call_id: id, .. } | EventBody::ToolResult { call_id: id, .. }
+                if open(id).is_empty() =>
             {
-                Err(format!("the model did not ask for call `{call_id}`, or it has its result"))
+                Err(format!("the model did not ask for call `{id}`, or it has its result"))
+            }
+            EventBody::ToolResult { call_id: id, message, .. } if !message.answers(id) => {
+                Err(format!("its message is not the result of call `{id}`"))
+            }
+            EventBody::ToolCall { call_id: id, .. } if open(id).iter().all(|it| it.started) => {
+                Err(format!("call `{id}` was started already"))
+            }
+            EventBody::AssistantMessage { .. } | EventBody::StepEnd { .. } => {
+                let missing =
+                    self.calls.first().map(|it| format!("call `{}` has no result", it.id));
+                missing.map_or(Ok(()), Err)
             }
             _ => Ok(()),
         }
@@ -122,6 +156,11 @@ impl Trace {
             (Some(turn), Some(step)) => format!("step {step} of turn {turn} is open"),
         }
     }
+}
+
+/// The number that an event has, or should have had.
+fn number(given: u32, next: u32) -> u32 {
+    if given == 0 { next } else { given }
 }
 
 impl OpenCall {

@@ -7,10 +7,11 @@ use std::{
     borrow::Cow,
     cell::RefCell,
     collections::VecDeque,
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    rc::Rc,
 };
 
 use tokio::{
@@ -20,6 +21,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::mask::Mask;
 use crate::harness::shell::Output;
 
 const HEAD: usize = 20_000;
@@ -35,8 +37,9 @@ pub(super) struct Prints {
 }
 
 impl Prints {
-    pub(super) fn new(spill_dir: &Path) -> Self {
-        let stream = || RefCell::new(Capture::new(spill_dir));
+    /// For a command whose output may hold these secrets.
+    pub(super) fn new(spill_dir: &Path, secrets: &[Rc<str>]) -> Self {
+        let stream = || RefCell::new(Capture::new(spill_dir, Mask::new(secrets)));
         Self { stdout: stream(), stderr: stream(), ended: CancellationToken::new() }
     }
 
@@ -64,6 +67,7 @@ struct Capture {
     tail: VecDeque<u8>,
     total: usize,
     spill: Spill,
+    mask: Mask,
     is_open: bool,
 }
 
@@ -77,20 +81,26 @@ enum Spill {
 async fn pump(mut pipe: impl AsyncRead + Unpin, capture: &RefCell<Capture>) {
     let mut chunk = vec![0; CHUNK];
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
-        capture.borrow_mut().push(&chunk[..count]);
+        capture.borrow_mut().read(&chunk[..count]);
     }
 }
 
 impl Capture {
-    fn new(spill_dir: &Path) -> Self {
+    fn new(spill_dir: &Path, mask: Mask) -> Self {
         let spill = Spill::Unused(spill_dir.to_path_buf());
-        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill, is_open: true }
+        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill, mask, is_open: true }
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    fn read(&mut self, bytes: &[u8]) {
         if !self.is_open {
             return;
         }
+        let mut mask = std::mem::take(&mut self.mask);
+        mask.pass(bytes, |it| self.push(it));
+        self.mask = mask;
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len();
         if self.total > HEAD + TAIL {
             self.spill(bytes);
@@ -103,6 +113,8 @@ impl Capture {
 
     fn close(&mut self) -> Output {
         self.is_open = false;
+        let last = self.mask.rest();
+        self.push(&last);
         let tail = self.tail.make_contiguous();
         if self.total <= HEAD + TAIL {
             self.head.extend_from_slice(tail);
@@ -137,6 +149,10 @@ impl Capture {
 
 impl Spill {
     fn create(dir: &Path) -> io::Result<Self> {
+        if dir.is_symlink() {
+            // A project that is cloned could bring such a link, and have output written where its author wants it.
+            return Err(io::Error::new(ErrorKind::NotADirectory, "a symbolic link"));
+        }
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let mut number = 1;
         loop {
@@ -155,6 +171,8 @@ impl Spill {
             Ok(()) => Self::Open { file, path, room: room - fits.len() },
             Err(err) => {
                 tracing::warn!("{}: {err}", path.display());
+                // The room may be the last of the disk, and the log needs it more.
+                fs::remove_file(path).ok();
                 Self::Failed
             }
         }
@@ -180,4 +198,57 @@ fn without_cut_end(bytes: &[u8]) -> &[u8] {
 fn without_cut_start(bytes: &[u8]) -> &[u8] {
     let cut = bytes.iter().take(3).take_while(|it| **it & 0xC0 == 0x80).count();
     &bytes[cut..]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{
+        collection::vec,
+        prelude::{ProptestConfig, any},
+        prop_assert, prop_assert_eq, proptest,
+        sample::Index,
+    };
+
+    use super::*;
+
+    fn captured(text: &[u8], cuts: &[Index], dir: &Path) -> Output {
+        let mut capture = Capture::new(dir, Mask::default());
+        let mut cuts: Vec<_> = cuts.iter().map(|it| it.index(text.len() + 1)).collect();
+        cuts.sort_unstable();
+        cuts.push(text.len());
+        let mut from = 0;
+        for to in cuts {
+            capture.read(&text[from..to]);
+            from = to;
+        }
+        capture.close()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn h_134_wherever_output_is_cut_its_ends_are_whole_characters(
+            letters in "\\PC{1,9}",
+            length in HEAD + TAIL - 9..HEAD + TAIL + 99,
+            cuts in vec(any::<Index>(), 0..5),
+        ) {
+            let text: String = letters.chars().cycle().take(length / letters.len() * letters.chars().count()).collect();
+            let dir = tempfile::tempdir().unwrap();
+
+            let output = captured(text.as_bytes(), &cuts, dir.path());
+
+            prop_assert!(!output.replaced);
+            if text.len() <= HEAD + TAIL {
+                prop_assert_eq!((&output.text, output.left_out), (&text, 0));
+                return Ok(());
+            }
+            let left_out = usize::try_from(output.left_out).unwrap();
+            let head = text.floor_char_boundary(HEAD);
+            let tail = text.ceil_char_boundary(text.len() - TAIL);
+            prop_assert!(output.text.starts_with(&text[..head]) && output.text.ends_with(&text[tail..]));
+            prop_assert_eq!(left_out, tail - head);
+            prop_assert_eq!(fs::read_to_string(output.file.unwrap()).unwrap(), text);
+        }
+    }
 }

@@ -16,7 +16,7 @@ const SHOWN: usize = 200;
 
 /// The arguments in `raw`. Nothing, blanks and `null` mean "none"; a text in which the object was encoded once more
 /// is unwrapped once; everything else that is no object is an error. Of a repeated key the last one counts.
-pub(super) fn parse(raw: &str) -> Result<Map<String, Value>, String> {
+pub(crate) fn parse(raw: &str) -> Result<Map<String, Value>, String> {
     if raw.trim().is_empty() {
         return Ok(Map::new());
     }

@@ -263,3 +263,126 @@ fn k_156_a_secret_is_not_shown_wherever_it_stands() {
         });
     }
 }
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Closed {
+    api_key: Option<Secret>,
+    #[serde(default)]
+    servers: Vec<Server>,
+    retries: Option<u8>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Server {
+    name: String,
+    token: Option<Secret>,
+}
+
+/// Tagged by nothing: serde tries one after the other.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema matters")]
+enum Target {
+    Port(u16),
+    Pipe { pipe: String, mode: u8 },
+    Locked { key: Secret, pin: Option<u8> },
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Targets {
+    targets: Vec<Target>,
+}
+
+fn told<C: ConfigType>(config: &Value) -> Vec<String> {
+    let refused = unstartable::<C>().check(config).unwrap_err();
+    refused.faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn where_no_other_keys_are_allowed_each_is_named_and_no_value_beside_a_secret_is_shown() {
+    for (config, expected) in [
+        (json!({ "apiKei": "31337999" }), &["apiKei: unknown key; did you mean `apiKey`?"][..]),
+        (
+            json!({ "servers": [{ "name": "a", "tokn": "31337999" }], "sevrers": true }),
+            &[
+                "sevrers: unknown key; did you mean `servers`?",
+                "servers.0.tokn: unknown key; did you mean `token`?",
+            ],
+        ),
+        (
+            json!({ "servers": "31337999" }),
+            &["servers: must be a list, not a value that is not shown"],
+        ),
+        (
+            json!({ "apiKey": 31_337_999 }),
+            &["apiKey: must be a text, not a value that is not shown"],
+        ),
+        (json!({ "retries": 300 }), &["retries: must be at most 255, not 300"]),
+        (json!(["31337999"]), &["must be a map, not a value that is not shown"]),
+    ] {
+        let mut told = told::<Closed>(&config);
+        told.sort_by_key(|it| !it.starts_with("sevrers"));
+
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn of_several_shapes_the_one_that_was_meant_is_explained() {
+    for (target, expected) in [
+        (json!({ "mode": 1 }), "targets.0.pipe: is required"),
+        (json!({ "pipe": "a", "mode": "b" }), "targets.0.mode: must be a whole number, not \"b\""),
+        (json!(-1), "targets.0: must be at least 0, not a value that is not shown"),
+        (json!({ "key": "k", "pin": 300 }), "targets.0.pin: must be at most 255, not 300"),
+        (json!("80"), "targets.0: must be a whole number or a map, not a value that is not shown"),
+    ] {
+        assert_eq!(told::<Targets>(&json!({ "targets": [target] })), [expected]);
+    }
+}
+
+#[test]
+fn what_only_a_schema_of_a_script_can_say_is_told_in_plain_words() {
+    let schema = json!({ "type": "object", "properties": {
+        "host": { "type": "string", "pattern": "^[a-z]+$", "maxLength": 8 },
+        "share": { "type": "number", "exclusiveMinimum": 0, "maximum": 1 },
+        "steps": { "type": "array", "uniqueItems": true, "maxItems": 2, "items": { "enum": ["a", "b", 3] } },
+        "kind": { "const": "only" },
+        "size": { "type": "integer", "multipleOf": 8 },
+        "mode": { "oneOf": [{ "type": "string" }, { "const": "x" }] },
+        "none": { "not": {} },
+        "keys": { "type": "object", "propertyNames": { "maxLength": 2 } },
+    } });
+    let def =
+        PluginDef::dynamic("script", &json!([]), Some(schema), |_, _| Box::pin(async { Ok(None) }))
+            .unwrap();
+    for (config, expected) in [
+        (json!({ "host": "UP" }), "host: must have the form `^[a-z]+$`, not \"UP\""),
+        (json!({ "host": "abcdefghi" }), "host: must have at most 8 characters, not \"abcdefghi\""),
+        (json!({ "share": 0 }), "share: must be more than 0, not 0"),
+        (json!({ "share": 2 }), "share: must be at most 1, not 2"),
+        (json!({ "steps": ["a", "a"] }), "steps: must have each item once, not [\"a\",\"a\"]"),
+        (
+            json!({ "steps": ["a", "b", 3] }),
+            "steps: must have at most 2 items, not [\"a\",\"b\",3]",
+        ),
+        (json!({ "steps": ["c"] }), "steps.0: must be one of `a`, `b`, `3`, not \"c\""),
+        (json!({ "kind": 1 }), "kind: must be `only`, not 1"),
+        (json!({ "size": 9 }), "size: must be a multiple of 8, not 9"),
+        (json!({ "mode": "x" }), "mode: must be of one kind and not of several, not \"x\""),
+        (json!({ "none": 1 }), "none: must be something else, not 1"),
+        (
+            json!({ "keys": { "abc": 1 } }),
+            "keys: must have other keys: \"abc\" must have at most 2 characters, not {\"abc\":1}",
+        ),
+    ] {
+        let refused = def.check(&config).unwrap_err();
+        let told: Vec<_> = refused.faults.iter().map(ToString::to_string).collect();
+
+        assert_eq!(told, [expected]);
+    }
+}

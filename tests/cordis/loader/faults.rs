@@ -232,7 +232,21 @@ fn a_guard_refuses_a_key_that_it_does_not_know() {
 fn the_value_of_a_secret_is_not_shown() {
     refused_with(
         "- id: a\n  name: typed\n  config: { model: m, key: 12345 }\n",
-        &["entry `a` (line 3): config.key: is not allowed (the value is not shown)"],
+        &["entry `a` (line 3): config.key: must be a text, not a value that is not shown"],
+    );
+}
+
+#[test]
+fn numbers_and_tags_that_no_config_can_hold_are_named_by_path_and_line_and_not_repeated() {
+    refused_with(
+        "- id: a\n  name: typed\n  config:\n    model: m\n    retries: 99999999999999999999\n    key: -99999999999999999999\n\
+         - id: b\n  name: typed\n  config:\n    model: !env KEY\n    retries: .inf\n    tools: [!!binary aGk=, 1e999]\n",
+        &[
+            "entry `a` (line 5): config.retries: this number is too large to be read; put it in quotes if it is text",
+            "entry `a` (line 6): config.key: this number is too large to be read; put it in quotes if it is text",
+            "entry `b` (line 10): config.model: tags are not read, here `!env`; put it in quotes if it is text",
+            "entry `b` (line 11): config.retries: this is no number that can be counted with; put it in quotes if it is text",
+        ],
     );
 }
 

@@ -167,12 +167,15 @@ fn a_value_of_the_wrong_type_is_not_shown() {
 
 #[test]
 fn a_value_that_the_schema_refuses_is_not_shown() {
-    refused_with("{ whole: '${BIG}' }", "config.whole: what `${BIG}` stands for does not fit");
+    refused_with(
+        "{ whole: '${BIG}' }",
+        "config.whole: must be at most 65535, and `${BIG}` stands for something else",
+    );
 }
 
 #[test]
 fn a_value_that_only_the_type_itself_refuses_is_not_shown() {
-    refused_with("{ picky: '${WORD}' }", "config: what `${WORD}` stands for does not fit");
+    refused_with("{ picky: '${WORD}' }", "config.picky: what `${WORD}` stands for does not fit");
 }
 
 #[test]

@@ -3,16 +3,22 @@
 use std::rc::Rc;
 
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use nano_cordis::cordis::{BoxError, Context, Next, NoConfig, PluginDef, plugin};
 use nano_cordis::harness::builtins;
 use nano_cordis::harness::session::Session;
 use nano_cordis::harness::session::event::Reason;
+use nano_cordis::harness::shell::{Shell, ShellError, ShellRequest};
 use nano_cordis::harness::tools::{Call, Order, PreExecute, Verdict};
 
 use super::composed::{composed, composed_in_real_time};
 use super::rig::{log, results};
 use crate::server::{Answer, Server};
+
+#[expect(unreachable_pub, reason = "it is public where it belongs, in a program of its own")]
+#[path = "../../../examples/own-binary/src/shell_readonly.rs"]
+mod shell_readonly;
 
 const AGENT: &str = include_str!("../../fixtures/agent.cordis.yml");
 
@@ -106,6 +112,58 @@ fn h_173_a_policy_refuses_one_command_and_lets_the_others_run() {
         assert_eq!((outcome.tool_calls, outcome.denied), (2, 1));
         let expected = ["Error: rm -rf is not allowed here", "fine\n\n[exit code: 0]"];
         assert_eq!(results(&session), expected);
+    });
+}
+
+#[test]
+fn a_20_a_read_only_shell_runs_what_looks_and_nothing_that_only_begins_so() {
+    let refused = [
+        "ls; touch ran",
+        "ls\ntouch ran",
+        "ls $(touch ran)",
+        "cat <(touch ran)",
+        "echo x > ran",
+        "echo x >> ran",
+        "lsof",
+        "ls & touch ran",
+        "ls && touch ran",
+        "ls | tee ran",
+        "ls `touch ran`",
+        "ls\rtouch ran",
+        "echo \"$(touch ran)\"",
+        "./ls",
+        "touch ran",
+        "\\ls",
+        "l\\s",
+        "'ls'",
+        "FOO=1 ls",
+        "",
+        " ",
+        "ls\u{a0}-la",
+        "cat < ran",
+        "{ ls\n}",
+        "!ls",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().display();
+    let list = AGENT.replace("name: shell-local", "name: shell-readonly");
+    let modules = builtins().with("shell-readonly", plugin(shell_readonly::apply));
+    composed_in_real_time(&list, modules, async |it| {
+        let shell = it.root.get::<dyn Shell>().unwrap();
+        let run = async |command: String| {
+            let spec = shell.resolve(&ShellRequest { command, ..ShellRequest::default() })?;
+            shell.run(spec, CancellationToken::new()).await
+        };
+
+        for command in refused {
+            let command = command.replace("ran", &format!("{place}/ran"));
+            let outcome = run(command.clone()).await;
+            assert!(matches!(outcome, Err(ShellError::Refused { .. })), "{command:?}: {outcome:?}");
+        }
+        let listed = run(format!("ls -la {place}")).await.unwrap();
+
+        assert_eq!(listed.exit_code, Some(0));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     });
 }
 

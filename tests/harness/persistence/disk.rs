@@ -1,14 +1,17 @@
 //! What the files look like to the system: modes, links, limits.
 
 use std::{
-    fs,
+    fs::{self, File},
     os::unix::fs::{PermissionsExt, symlink},
     path::Path,
 };
 
 use nano_cordis::{
     cordis::State,
-    harness::session::{SessionEvent, Sessions},
+    harness::{
+        persistence::Persistence,
+        session::{SessionEvent, Sessions},
+    },
 };
 use serde_json::json;
 
@@ -56,7 +59,7 @@ fn an_empty_name_of_the_folder_is_a_fault_of_the_configuration() {
         mount.ready().await.unwrap_err();
 
         let report = app.take_report();
-        assert!(report.ends_with("dir: \"\" is shorter than 1 character"), "{report}");
+        assert!(report.ends_with("dir: must have at least 1 character, not \"\""), "{report}");
     });
 }
 
@@ -143,11 +146,86 @@ fn h_092_a_limit_that_allows_nothing_is_an_error_and_not_the_end_of_the_program(
 }
 
 #[test]
+fn h_092_a_limit_leaves_no_half_of_the_file_that_hides_the_folder() {
+    let test = "persistence::disk::h_092_a_limit_leaves_no_half_of_the_file_that_hides_the_folder";
+    let Some(folder) = in_process("ulimit -f 0", test, |dir| meet_the_limit(&dir.join(".nano")))
+    else {
+        return;
+    };
+
+    assert_eq!(fs::read_dir(folder.path().join(".nano")).unwrap().count(), 0);
+}
+
+#[test]
+fn h_084_a_torn_write_that_cannot_be_put_aside_is_not_cut() {
+    let test = "persistence::disk::h_084_a_torn_write_that_cannot_be_put_aside_is_not_cut";
+    let shell = "head -c 3000 /dev/zero >\"$NANO_TEST_DIR/one.jsonl\"; ulimit -f 1";
+    let Some(folder) = in_process(shell, test, resume_what_is_torn) else { return };
+
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap()).collect();
+    assert_eq!((left.len(), left[0].metadata().unwrap().len()), (1, 3000));
+}
+
+fn resume_what_is_torn(dir: &Path) {
+    let dir = dir.to_owned();
+    run(async move |app| {
+        app.mount("session", json!({})).await;
+        app.mount("persistence", json!({ "dir": dir })).await;
+
+        let failed = app.service::<Persistence>().load("one").unwrap_err().to_string();
+
+        assert!(failed.contains("cannot write") && failed.contains("one.jsonl.torn"), "{failed}");
+    });
+}
+
+#[test]
 fn h_092_a_first_event_that_does_not_fit_leaves_no_file() {
     let test = "persistence::disk::h_092_a_first_event_that_does_not_fit_leaves_no_file";
     let Some(folder) = in_process("ulimit -f 1", test, meet_the_limit_at_once) else { return };
 
     assert!(!folder.path().join("one.jsonl").exists());
+}
+
+#[test]
+fn h_092_a_log_whose_name_cannot_be_made_to_last_is_not_begun() {
+    let test = "persistence::disk::h_092_a_log_whose_name_cannot_be_made_to_last_is_not_begun";
+    let Some(folder) = in_process("ulimit -n 64", test, begin_without_a_descriptor) else { return };
+
+    assert!(!folder.path().join("one.jsonl").exists());
+}
+
+/// With one descriptor left the log can be opened, but not the folder that it is in.
+fn begin_without_a_descriptor(dir: &Path) {
+    let dir = dir.to_owned();
+    run(async move |app| {
+        app.mount("session", json!({})).await;
+        app.mount("persistence", json!({ "dir": dir })).await;
+        let session = app.service::<Sessions>().restore("one", vec![]).unwrap();
+        let mut open: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+        open.pop();
+
+        let start = super::EventBody::TurnStart { turn: 1, format: 1, cwd: String::new() };
+        let failed = session.append(start).unwrap_err().to_string();
+
+        drop(open);
+        assert!(failed.contains("cannot sync"), "{failed}");
+    });
+}
+
+#[test]
+fn a_25_a_log_that_is_too_large_for_memory_is_refused_in_words() {
+    desk(async |desk| {
+        desk.put("one", "");
+        File::options().write(true).open(desk.path("one")).unwrap().set_len(3 << 30).unwrap();
+
+        let refused = desk.load("one").unwrap_err().to_string();
+
+        assert!(
+            refused.ends_with("has 3221225472 bytes, more than a session can have"),
+            "{refused}"
+        );
+        assert_eq!(fs::metadata(desk.path("one")).unwrap().len(), 3 << 30);
+    });
 }
 
 fn meet_the_limit_at_once(dir: &Path) {

@@ -150,6 +150,28 @@ fn a_09_a_deadline_reaches_children_that_ignore_term_too() {
 }
 
 #[test]
+fn a_09_the_grace_of_the_default_config_is_short_enough_for_a_child_that_waits() {
+    shell(plain(), async |rig| {
+        let command = "trap '' TERM; (trap '' TERM; sleep 4; echo late > late.txt) & echo $!; echo early; sleep 30";
+
+        let result = rig.run_for(command, Some(2000)).await;
+
+        let (pid, early) = result.stdout.text.split_once('\n').unwrap();
+        assert_eq!((early, result.timed_out, result.left_children), ("early\n", true, false));
+        assert!(!is_there(pid) && !rig.path("late.txt").exists());
+    });
+}
+
+#[test]
+fn a_09_a_command_that_stopped_itself_is_ended_by_the_deadline_too() {
+    shell(json!({ "graceMs": 200 }), async |rig| {
+        let result = rig.run_for("echo $$; kill -STOP $$; echo late", Some(200)).await;
+
+        assert!(result.timed_out && !is_there(&result.stdout.text));
+    });
+}
+
+#[test]
 fn a_cancelled_command_gives_its_result_at_once_and_is_killed_after_the_grace() {
     shell(json!({ "graceMs": 300 }), async |rig| {
         let (mut bell, cancel) = (rig.bell(), CancellationToken::new());

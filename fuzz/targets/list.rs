@@ -1,0 +1,4 @@
+//! `cordis.yml`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| nano_cordis::fuzzing::list(bytes));

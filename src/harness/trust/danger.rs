@@ -1,0 +1,177 @@
+//! Part of `trust`: what in a change would give the agent more power than it has, in the user's words.
+//!
+//! Watch for: only what is listed here is dangerous. A change of the persona, of a limit or of the model is not: it does
+//! not decide what runs, who is asked, or where the key goes.
+
+use serde_json::Value;
+
+use crate::cordis::{EntryChange, is_script, loader::Entry};
+
+/// Plugins that start programs of the user's choice.
+const STARTERS: [&str; 2] = ["mcp", "hooks"];
+/// Settings that say where requests and keys go, wherever in a config they stand.
+const PATHS_OF_KEYS: [&str; 3] = ["baseUrl", "apiKeyEnv", "passEnv"];
+
+/// Each thing that is dangerous about these changes.
+pub(super) fn dangers(changes: &[EntryChange]) -> Vec<String> {
+    changes.iter().flat_map(of_entry).collect()
+}
+
+fn of_entry(change: &EntryChange) -> Vec<String> {
+    let (before, after) = (running(change.before.as_ref()), running(change.after.as_ref()));
+    let id = change.id();
+    let starts = [before, after].into_iter().flatten().any(|it| starts_programs(&it.name));
+    match (before, after) {
+        // A built-in cannot have changed: it is tried again.
+        _ if change.before == change.after && !starts => Vec::new(),
+        (Some(_), None) if change.guard => vec![format!("`{id}` would guard nothing")],
+        (Some(_), None) if starts => vec![format!("`{id}` would no longer run")],
+        (_, Some(after)) if starts => vec![format!("`{id}` would run {}", after.name)],
+        (_, Some(after)) if change.guard => vec![guard(id, before, after)],
+        _ => keys(id, before, after),
+    }
+}
+
+/// An entry that is left out is none.
+fn running(entry: Option<&Entry>) -> Option<&Entry> {
+    entry.filter(|it| !it.disabled)
+}
+
+fn starts_programs(name: &str) -> bool {
+    is_script(name) || STARTERS.contains(&name)
+}
+
+fn guard(id: &str, before: Option<&Entry>, after: &Entry) -> String {
+    let tools = &after.config["tools"];
+    if tools.as_array().is_some_and(Vec::is_empty) {
+        return format!("`{id}` would guard nothing");
+    }
+    match before {
+        Some(before) => format!("`{id}` would be {} instead of {}", shown(after), shown(before)),
+        None => format!("`{id}` would be added as {}", shown(after)),
+    }
+}
+
+fn shown(entry: &Entry) -> String {
+    let Entry { name, config, .. } = entry;
+    if config.is_null() { name.clone() } else { format!("{name} {config}") }
+}
+
+/// What changes about addresses, keys, and variables that commands see.
+fn keys(id: &str, before: Option<&Entry>, after: Option<&Entry>) -> Vec<String> {
+    let before = before.map(|it| settings("", &it.config)).unwrap_or_default();
+    let after = after.map(|it| settings("", &it.config)).unwrap_or_default();
+    let set = after.iter().filter(|it| !before.contains(it));
+    let set = set.map(|(path, value)| format!("`{id}` would have {path} {}", masked(value)));
+    let gone = before.iter().filter(|(path, _)| after.iter().all(|it| it.0 != *path));
+    set.chain(gone.map(|(path, _)| format!("`{id}` would have no {path}"))).collect()
+}
+
+/// Dotted paths and values of the settings that matter, wherever they stand in a config.
+fn settings(at: &str, config: &Value) -> Vec<(String, Value)> {
+    let inner = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+    match config {
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(key, value)| match PATHS_OF_KEYS.contains(&key.as_str()) {
+                true if value.is_null() => Vec::new(),
+                true => vec![(inner(key), value.clone())],
+                false => settings(&inner(key), value),
+            })
+            .collect(),
+        Value::Array(items) => {
+            let each = items.iter().enumerate();
+            each.flat_map(|(index, it)| settings(&inner(&index.to_string()), it)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// An address may hold a key in its query.
+fn masked(value: &Value) -> String {
+    match value.as_str().and_then(|it| it.split_once('?')) {
+        Some((address, _)) => format!("\"{address}?***\""),
+        None => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Entry, EntryChange, Value, dangers};
+
+    #[expect(clippy::unnecessary_wraps, reason = "as a change holds it")]
+    fn entry(name: &str, config: Value) -> Option<Entry> {
+        Some(Entry { id: "it".into(), name: name.into(), config, disabled: false, optional: false })
+    }
+
+    fn disabled(entry: Option<Entry>) -> Option<Entry> {
+        entry.map(|it| Entry { disabled: true, ..it })
+    }
+
+    fn dangers_of(before: Option<Entry>, after: Option<Entry>, guard: bool) -> Vec<String> {
+        dangers(&[EntryChange { before, after, guard }])
+    }
+
+    #[test]
+    fn whatever_touches_what_starts_programs_is_dangerous() {
+        let script = || entry("./x.ts", json!({ "a": 1 }));
+        for (before, after, expected) in [
+            (None, script(), "`it` would run ./x.ts"),
+            // Its file was saved.
+            (script(), script(), "`it` would run ./x.ts"),
+            (script(), entry("./x.ts", json!({})), "`it` would run ./x.ts"),
+            (entry("cli", json!({})), script(), "`it` would run ./x.ts"),
+            (disabled(script()), script(), "`it` would run ./x.ts"),
+            (script(), disabled(script()), "`it` would no longer run"),
+            (script(), None, "`it` would no longer run"),
+            (None, entry("plugins/x.js", json!({})), "`it` would run plugins/x.js"),
+            (None, entry("mcp", json!({ "command": "x" })), "`it` would run mcp"),
+            (None, entry("hooks", json!({})), "`it` would run hooks"),
+        ] {
+            assert_eq!(dangers_of(before, after, false), [expected]);
+        }
+    }
+
+    #[test]
+    fn addresses_and_keys_are_found_wherever_they_stand() {
+        let deep = |url: &str| entry("many", json!({ "list": [{ "baseUrl": url, "model": "m" }] }));
+        for (before, after, expected) in [
+            (
+                deep("http://a"),
+                deep("http://b?k=secret"),
+                "`it` would have list.0.baseUrl \"http://b?***\"",
+            ),
+            (deep("http://a"), None, "`it` would have no list.0.baseUrl"),
+            (deep("http://a"), disabled(deep("http://a")), "`it` would have no list.0.baseUrl"),
+            (
+                entry("a", json!({ "apiKeyEnv": "K" })),
+                entry("a", json!({ "apiKeyEnv": null })),
+                "`it` would have no apiKeyEnv",
+            ),
+        ] {
+            assert_eq!(dangers_of(before, after, false), [expected]);
+        }
+    }
+
+    #[test]
+    fn what_does_not_decide_what_runs_who_is_asked_or_where_keys_go_is_not() {
+        let guard = || entry("approval", json!({ "tools": ["bash"] }));
+        for (before, after, is_guard) in [
+            (
+                entry("prompt", json!({ "persona": "a" })),
+                entry("prompt", json!({ "persona": "b" })),
+                false,
+            ),
+            (entry("prompt", Value::Null), None, false),
+            (None, entry("llm-fake", json!({ "script": [] })), false),
+            // It had failed and is tried again.
+            (guard(), guard(), true),
+            (disabled(guard()), None, true),
+            (entry("./src/harness/cli.ts", Value::Null), entry("cli", Value::Null), false),
+        ] {
+            assert_eq!(dangers_of(before, after, is_guard), Vec::<String>::new());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a list is about to do on this machine, said before any of it is mounted.
+//!
+//! Part of `run`.
+//! Watch for: a folder that somebody else made may hold a list. The built-in one needs no announcement, and where nobody
+//! looks at stderr there is nobody to tell.
+
+use std::cell::Cell;
+use std::io::{self, IsTerminal};
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use crate::cordis::loader::Entry;
+use crate::cordis::{BeforeApply, Context, Error, is_script};
+use crate::harness::cli::console::Console;
+
+/// Plugins that start programs.
+const STARTERS: [&str; 3] = ["shell-local", "mcp", "hooks"];
+
+/// Tells a person at a terminal, once.
+pub(super) fn announce(root: &Context, console: &Rc<Console>) -> Result<(), Error> {
+    let (console, is_due) = (console.clone(), Cell::new(io::stderr().is_terminal()));
+    root.on_parallel::<BeforeApply>(async move |_, change| {
+        if is_due.replace(false) {
+            let entries: Vec<_> =
+                change.entries.iter().filter_map(|it| it.after.as_ref()).collect();
+            console.notice(&announcement(&change.file, &entries));
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn announcement(file: &str, entries: &[&Entry]) -> String {
+    let entries: Vec<_> = entries.iter().filter(|it| !it.disabled).collect();
+    let settings = |key: &str| -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in &entries {
+            collect(&entry.config, key, &mut found);
+        }
+        found
+    };
+    let named = |wanted: &dyn Fn(&str) -> bool| -> Vec<String> {
+        entries.iter().map(|it| it.name.clone()).filter(|it| wanted(it)).collect()
+    };
+    let is_starter = |name: &str| {
+        let plain = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".ts");
+        STARTERS.contains(&plain)
+    };
+    let asked = entries.iter().filter(|it| it.name.contains("approval"));
+    let asked = asked.filter_map(|it| it.config["tools"].as_array()).flatten();
+    let parts = [
+        ("requests go to", settings("baseUrl").iter().map(|it| host(it).to_owned()).collect()),
+        ("the key is in", settings("apiKeyEnv")),
+        ("asked about:", asked.filter_map(Value::as_str).map(str::to_owned).collect()),
+        ("scripts:", named(&is_script)),
+        ("programs are started by", named(&is_starter)),
+    ];
+    let said = parts.into_iter().filter_map(|(what, names): (&str, Vec<String>)| match what {
+        "asked about:" if names.is_empty() => Some("no tool is asked about".to_owned()),
+        _ => (!names.is_empty()).then(|| format!("{what} {}", names.join(", "))),
+    });
+    format!("{file} decides what runs here: {}", said.collect::<Vec<_>>().join("; "))
+}
+
+/// The texts of a setting, wherever it stands.
+fn collect(config: &Value, wanted: &str, found: &mut Vec<String>) {
+    match config {
+        Value::Object(map) => map.iter().for_each(|(key, value)| match value.as_str() {
+            Some(text) if key == wanted => found.push(text.to_owned()),
+            _ => collect(value, wanted, found),
+        }),
+        Value::Array(items) => items.iter().for_each(|it| collect(it, wanted, found)),
+        _ => {}
+    }
+}
+
+/// The host and port of an address, without what may be secret in it.
+fn host(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let rest = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    rest.rsplit_once('@').map_or(rest, |(_, host)| host)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Entry, Value, announcement};
+
+    fn entry(name: &str, config: Value) -> Entry {
+        Entry { id: "it".into(), name: name.into(), config, disabled: false, optional: false }
+    }
+
+    #[test]
+    fn host_key_guarded_tools_scripts_and_programs_are_named() {
+        let address = "https://user:pass@api.example.com:8443/v1?key=secret";
+        let model = json!({ "baseUrl": address, "apiKeyEnv": "MY_KEY", "model": "m" });
+        let entries = [
+            entry("llm-openai", model),
+            entry("approval", json!({ "tools": ["bash", "mcp__*"] })),
+            entry("./policy.ts", Value::Null),
+            entry("./src/harness/shell-local.ts", Value::Null),
+            Entry { disabled: true, ..entry("./other.ts", Value::Null) },
+        ];
+
+        let said = announcement("cordis.yml", &entries.iter().collect::<Vec<_>>());
+
+        let expected = "cordis.yml decides what runs here: requests go to api.example.com:8443; the key is in MY_KEY; \
+                        asked about: bash, mcp__*; scripts: ./policy.ts; \
+                        programs are started by ./src/harness/shell-local.ts";
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_list_that_asks_about_nothing_says_so() {
+        let said = announcement("other.yml", &[&entry("approval", json!({ "tools": [] }))]);
+
+        assert_eq!(said, "other.yml decides what runs here: no tool is asked about");
+    }
+}
