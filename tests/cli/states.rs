@@ -205,8 +205,8 @@ fn a_31_at_whatever_moment_a_signal_comes_log_output_and_status_agree() {
             let mut running = Running::start(folder.command(&["--json", "Say hello"]));
             running.write("y\n");
             until("the moment", || {
-                let log = folder.sessions().first().map(|it| std::fs::read(it).unwrap());
-                log.is_some_and(|it| it.iter().filter(|it| **it == b'\n').count() >= events_before)
+                let log = folder.sessions().first().map(|it| std::fs::read_to_string(it).unwrap());
+                log.is_some_and(|it| it.matches('\n').count() >= events_before)
             });
 
             running.signal(signal);
