@@ -56,7 +56,7 @@ fn an_empty_name_of_the_folder_is_a_fault_of_the_configuration() {
         mount.ready().await.unwrap_err();
 
         let report = app.take_report();
-        assert!(report.ends_with("dir: \"\" is shorter than 1 character"), "{report}");
+        assert!(report.ends_with("dir: must have at least 1 character, not \"\""), "{report}");
     });
 }
 
