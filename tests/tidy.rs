@@ -10,8 +10,9 @@ const FILE: usize = 300;
 /// Files that may be longer, each with its reason.
 const LONGER: [(&str, usize, &str); 0] = [];
 
-/// Lines of the reading path that are not blank.
+/// Lines of the reading path that are not blank: the files of these folders, without the parts in folders of their own.
 const READING_PATH: usize = 5_000;
+const PARTS: [&str; 2] = ["src/cordis/", "src/harness/"];
 
 /// Words that do not belong in the tree, split so that this file does not hold them.
 const UNWANTED: [(&str, &str); 7] = [
@@ -107,7 +108,9 @@ fn no_file_outgrows_its_budget() {
 
 #[test]
 fn the_reading_path_can_be_read_in_an_afternoon() {
-    let on_path = |path: &&String| path.matches('/').count() == 2;
+    let is_in =
+        |path: &str, part| path.strip_prefix(part).is_some_and(|it: &str| !it.contains('/'));
+    let on_path = |path: &&String| PARTS.iter().any(|part| is_in(path, part));
     let sources = files("src", "rs");
     let lines = |path: &String| read(path).lines().filter(|line| !line.trim().is_empty()).count();
     let total: usize = sources.iter().filter(on_path).map(lines).sum();

@@ -43,6 +43,7 @@ use self::outcome::verdict;
 use self::printer::Printer;
 use self::results::TurnResult;
 use self::status::{COMPLETED, FAILED, MISUSED};
+use self::text::seconds;
 use self::transcript::question;
 use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
 use crate::harness::agent_loop::{AgentLoop, AssistantDelta, RunError};
@@ -234,6 +235,10 @@ impl Cli {
         }
         let text = self.printer.borrow_mut().event(event);
         self.console.say(&text);
+        if self.console.is_stopping() {
+            // The reader may just have gone: nothing more is begun for it.
+            self.turn.borrow().iter().for_each(CancellationToken::cancel);
+        }
     }
 
     fn show_piece(&self, AssistantDelta { session, delta }: &AssistantDelta) {
@@ -243,8 +248,8 @@ impl Cli {
         let text = self.printer.borrow_mut().delta(delta);
         self.console.say(&text);
         if let Delta::Retry { why, after, attempt, of } = delta {
-            let after = after.as_secs_f32();
-            self.console.notice(&format!("{why}; retry {attempt} of {of} in {after} s"));
+            let after = seconds(*after);
+            self.console.notice(&format!("{why}; retry {attempt} of {of} in {after}"));
         }
     }
 

@@ -52,7 +52,7 @@ pub struct Request {
 impl Request {
     /// SHA-256, in hexadecimal, of this request as compact JSON: `{"header":…,"messages":[…]}`, each as the log has it.
     pub fn hash(&self) -> String {
-        hash::sha256(self)
+        hash::of_json(self)
     }
 
     /// Gives each call an id of its own: a good one stays, one that is missing or was used before is replaced.

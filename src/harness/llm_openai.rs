@@ -4,6 +4,10 @@
 //! Full-size counterpart: the llm-deepseek package.
 //! Watch for: the request goes out as it is in the log, but for the few changes in `wire.rs`; the key goes nowhere but
 //! into one header, and what servers and commands say is masked where it holds the key.
+//!
+//! Its folder, in the order of a request: `endpoint`, `proxy`, `key` (where, which way, who); `wire` (what is sent);
+//! `client`, `http`, `retry` (the way there, its limits, another try); `body` (what comes, while it comes), `sse`,
+//! `stream`, `calls` (pieces), `reply`, `mend` (the whole); `answer`, `mask` (what errors and the screen may say).
 
 mod answer;
 mod body;
@@ -143,10 +147,10 @@ impl Adapter {
     async fn ask(&self, request: &Request, on_delta: &dyn Fn(Delta)) -> Result<Reply, LlmError> {
         let variable = self.config.api_key_env.as_ref();
         let key = variable.map(|it| Key::read(it, &self.env)).transpose()?;
-        let body = wire::body(request, &self.config);
+        let request = self.http.request(wire::body(request, &self.config), key.as_ref())?;
         let (mut attempt, of) = (1, self.config.retries);
         loop {
-            let failed = match self.attempt(body.clone(), key.as_ref(), on_delta).await {
+            let failed = match self.attempt(&request, key.as_ref(), on_delta).await {
                 Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
             };
@@ -160,11 +164,11 @@ impl Adapter {
 
     async fn attempt(
         &self,
-        body: Vec<u8>,
+        request: &reqwest::Request,
         key: Option<&Key>,
         on_delta: &dyn Fn(Delta),
     ) -> Result<Reply, Failed> {
-        let response = self.http.send(body, key).await?;
+        let response = self.http.send(request).await?;
         self.http.read(response, key.map(Key::mask).unwrap_or_default(), on_delta).await
     }
 }

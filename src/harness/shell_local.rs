@@ -191,12 +191,14 @@ impl LocalShell {
         };
         (result.stdout, result.stderr) = prints.close();
         (result.exit_code, result.signal) = status.map_or((None, None), code_and_signal);
-        let is_stopping = result.cancelled;
+        let (is_stopping, leaves) = (result.cancelled, result.left_children);
         drop(answer.send(Ok(result)));
         if is_stopping {
             child.end(self.grace()).await;
         }
-        family.gone(SOMETIMES).await;
+        if is_stopping || leaves {
+            family.gone(SOMETIMES).await;
+        }
         self.families.borrow_mut().retain(|it| !Rc::ptr_eq(it, &family));
     }
 

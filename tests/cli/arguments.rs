@@ -111,6 +111,7 @@ fn help_and_version_are_texts_on_stdout() {
     let (help, version) = (folder.run(&["--help"], ""), folder.run(&["--version"], ""));
 
     assert!(help.out.contains("--resume <ID>") && help.code() == 0, "{}", help.out);
+    assert!(help.out.ends_with("signal N.\n"), "{}", help.out);
     assert_eq!(
         (version.out, version.err.as_str()),
         (format!("nano-cordis {}\n", env!("CARGO_PKG_VERSION")), "")

@@ -91,6 +91,17 @@ fn a_check_warns_of_a_key_that_is_not_there_and_sends_nothing() {
 }
 
 #[test]
+fn a_check_warns_of_a_guard_that_guards_nothing() {
+    let folder = Folder::with(&list(&[("approval", "name: approval, config: {tools: [bsh]}")]));
+
+    let ended = folder.run(&["--check", "-q"], "");
+
+    for warning in ["bash: runs without asking", "approval: there is no tool named `bsh`"] {
+        assert!(ended.err.contains(warning), "{}", ended.err);
+    }
+}
+
+#[test]
 fn what_the_command_line_says_of_entries_is_checked_as_well() {
     let folder = Folder::with(&scripted("{content: Hello}"));
 

@@ -272,6 +272,41 @@ fn with_the_prompt_from_a_pipe_the_terminal_answers() {
 }
 
 #[test]
+fn ctrl_d_at_a_question_to_the_terminal_beside_a_pipe_refuses_and_the_turn_goes_on() {
+    let folder = Folder::new();
+    let mut terminal = Terminal::start(folder.shell_command("echo Say hello | nano-cordis -"));
+
+    terminal.wait_for("[y/N] ");
+    terminal.type_keys(CTRL_D);
+    let (shown, status) = terminal.ended();
+
+    assert!(shown.contains("refused: nobody can answer (end of input)"), "{shown}");
+    assert_eq!((status, reason(&folder.log())), (0, "completed"));
+}
+
+#[test]
+fn without_an_editor_the_prompt_is_shown_again_below_news() {
+    let folder = Folder::with(&scripted(HELLO));
+    let mut command = folder.command(&[]);
+    command.env("TERM", "dumb");
+    let mut terminal = Terminal::start_as_it_is(&command);
+    terminal.wait_for("you> ");
+
+    folder.save("- [\n");
+    terminal.wait_for("[nano-cordis] cordis.yml not applied");
+    terminal.wait_for("\r\nyou> ");
+    folder.save(&scripted("{content: Changed}"));
+    terminal.wait_for("[nano-cordis] applied cordis.yml\r\n");
+    terminal.wait_for("\r\nsession 2");
+    terminal.wait_for("\r\nyou> ");
+    terminal.type_keys("hi\r");
+    terminal.wait_for("assistant> Changed\r\nyou> ");
+    terminal.type_keys(CTRL_D);
+
+    assert_eq!(terminal.ended().1, 0);
+}
+
+#[test]
 fn notices_go_to_stderr_even_while_a_line_is_being_typed() {
     let folder = Folder::with(&scripted(HELLO));
     let mut terminal = Terminal::start(folder.shell_command("nano-cordis 2> err.txt"));

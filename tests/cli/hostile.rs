@@ -61,6 +61,18 @@ fn a_16_what_a_command_prints_is_harmless_and_progress_bars_are_short() {
 }
 
 #[test]
+fn a_11_bytes_that_are_no_text_are_shown_and_logged_as_text() {
+    let command = r"printf 'a\377\376b\000c\n'; printf '\345\223'; printf '\210\n'";
+    let line = format!("{{tool: bash, args: {{command: {}}}}}, {{content: done}}", yaml(command));
+    let folder = Folder::with(&list(&[("llm", &script(&line)), ("approval", "")]));
+
+    let ended = folder.run(&["hi"], "");
+
+    assert_shown_harmless(&ended, "b␀c\n哈\n");
+    assert_eq!(texts(&folder.log(), "tool/result").len(), 1);
+}
+
+#[test]
 fn a_16_names_of_tools_and_their_arguments_are_harmless_also_in_the_question() {
     let unknown = format!("{{tool: {0}, args: {{{0}: {0}}}}}", yaml(HOSTILE));
     let asked = format!("{{tool: bash, args: {{command: {}}}}}", yaml(HOSTILE));

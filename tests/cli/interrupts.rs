@@ -268,6 +268,22 @@ fn a_hangup_that_the_program_was_started_to_ignore_does_not_stop_it() {
 }
 
 #[test]
+fn h_157_a_reader_that_goes_away_in_the_middle_ends_the_program_in_order() {
+    for format in ["text", "stream-json"] {
+        let lines = script(&format!("{WAIT_FOR_GO}, {{content: done}}"));
+        let folder = Folder::with(&list(&[("llm", &lines), ("approval", "")]));
+        let running = Running::start_and_leave(folder.command(&["--output-format", format, "hi"]));
+
+        running.wait_until_left();
+        folder.write("go", "");
+        let ended = running.ended_with_input_open();
+
+        assert_eq!((ended.err.as_str(), ended.code()), ("", 141), "{format}");
+        assert_eq!(reason(&folder.log()), "aborted", "{format}");
+    }
+}
+
+#[test]
 fn h_176_after_the_end_nothing_is_left() {
     let lines = script(
         "{tool: bash, args: {command: 'sleep 60 & echo $! > started; echo ok'}}, {content: done}",

@@ -20,6 +20,7 @@ mod kills;
 mod left;
 mod list_file;
 mod logs;
+mod network;
 mod one_shot;
 mod readme;
 mod reload;

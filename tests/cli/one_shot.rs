@@ -168,6 +168,22 @@ fn h_157_a_reader_that_has_gone_ends_the_program_quietly_and_in_order() {
 }
 
 #[test]
+fn an_output_that_takes_no_more_fails_the_run_with_the_reason() {
+    for options in ["", "-q", "--json", "--output-format=stream-json"] {
+        let folder = Folder::with(&scripted("{content: Hello}"));
+
+        let line = folder.shell_command(&format!("nano-cordis {options} hi > /dev/full"));
+        let ended = Running::start(line).ended();
+
+        assert!(
+            ended.err.contains("nano-cordis: cannot write to stdout: No space left"),
+            "{ended:?}"
+        );
+        assert_eq!((ended.code(), ended.err.matches("cannot write").count()), (1, 1), "{options}");
+    }
+}
+
+#[test]
 fn the_prompt_can_come_from_standard_input_and_then_nobody_can_be_asked() {
     let folder = Folder::new();
 

@@ -5,7 +5,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::interrupts::{command_of, is_alive};
-use crate::support::{Folder, events, list, reason, said};
+use crate::support::{Folder, Running, events, list, reason, said, until};
 use crate::terminal::{CTRL_C, CTRL_D, HANGS_UP, Terminal};
 
 /// What is going on.
@@ -64,15 +64,13 @@ impl State {
         match self {
             State::Idle => {}
             State::TextAtPrompt => terminal.wait_for("half a line"),
-            State::ModelSilent => crate::support::until("the request", || {
-                folder
-                    .sessions()
-                    .first()
-                    .is_some_and(|it| events(it).iter().any(|it| it["type"] == "request/header"))
+            State::ModelSilent => until("the request", || {
+                let log = folder.sessions().first().map(|it| events(it)).unwrap_or_default();
+                log.iter().any(|it| it["type"] == "request/header")
             }),
             State::Streaming => terminal.wait_for("assistant> Half a sent"),
             State::WaitingToRetry => {
-                terminal.wait_for("[nano-cordis] it broke; retry 1 of 1 in 60 s")
+                terminal.wait_for("[nano-cordis] it broke; retry 1 of 1 in 60 s");
             }
             State::Running => drop(command_of(folder)),
             State::Asking => terminal.wait_for("[y/N] "),
@@ -197,4 +195,30 @@ fn a_31_ctrl_d_at_a_question_refuses_and_the_conversation_goes_on() {
     terminal.type_keys(CTRL_D);
 
     assert_eq!((terminal.ended().1, folder.has("ran")), (0, false));
+}
+
+#[test]
+fn a_31_at_whatever_moment_a_signal_comes_log_output_and_status_agree() {
+    for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+        for events_before in 1..=12 {
+            let folder = Folder::new();
+            let mut running = Running::start(folder.command(&["--json", "Say hello"]));
+            running.write("y\n");
+            until("the moment", || {
+                let log = folder.sessions().first().map(|it| std::fs::read(it).unwrap());
+                log.is_some_and(|it| it.iter().filter(|it| **it == b'\n').count() >= events_before)
+            });
+
+            running.signal(signal);
+            let ended = running.ended_with_input_open();
+
+            let result: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+            let at = format!("{signal} after {events_before} events: {ended:?}");
+            assert_eq!(result["exitCode"], ended.code(), "{at}");
+            assert_eq!(result["reason"], reason(&folder.log()), "{at}");
+            // The last moments of a turn are too late for it, and the program ends by the signal or by itself.
+            let is_late = ended.code() == 0 && result["reason"] == "completed";
+            assert!(ended.code() == status || is_late, "{at}");
+        }
+    }
 }

@@ -291,6 +291,17 @@ impl Running {
         self.child.id()
     }
 
+    /// The same; but the reader goes away when it has read something.
+    pub(crate) fn start_and_leave(command: Command) -> Self {
+        let running = Running::start(command);
+        running.out.leave();
+        running
+    }
+
+    pub(crate) fn wait_until_left(&self) {
+        assert!(self.out.has_ended());
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
     }

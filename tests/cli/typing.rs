@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use crate::support::{Folder, Running, said, scripted};
 use crate::terminal::{CTRL_D, Terminal};
 
@@ -29,6 +32,41 @@ fn a_33_wide_characters_can_be_edited_past_the_edge_of_the_window() {
         typed(20, &["一二三四五六七八九十百千\x1b[H零\x1b[F万\r"]),
         ["零一二三四五六七八九十百千万"]
     );
+}
+
+#[test]
+fn a_33_a_window_of_no_size_or_a_tiny_one_does_not_matter() {
+    for columns in [0, 1, 2, 5, 6] {
+        assert_eq!(typed(columns, &["你好a\x1b[D世\r"]), ["你好世a"], "{columns}");
+    }
+}
+
+#[test]
+fn a_33_whatever_bytes_are_typed_the_terminal_is_left_as_it_was() {
+    // Not those that end, stop or quit a program; all others, among them halves of characters and of keys.
+    let is_harmless = |it: &u8| !matches!(it, 0 | 3 | 4 | 0x11 | 0x13 | 0x1a | 0x1c);
+    let mut number = 7_u32;
+    let mut noise = std::iter::repeat_with(move || {
+        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        number.to_be_bytes()[0]
+    });
+    for term in ["xterm", "dumb"] {
+        for _ in 0..5 {
+            let folder = Folder::with(&scripted(HELLO));
+            let mut command = folder.command(&[]);
+            command.env("TERM", term);
+            let mut terminal = Terminal::start_as_it_is(&command);
+            terminal.wait_for("you> ");
+
+            let bytes: Vec<u8> = noise.by_ref().filter(is_harmless).take(300).collect();
+            terminal.type_bytes(&bytes);
+            terminal.wait_for("\n");
+            kill(Pid::from_raw(terminal.process_id()), Signal::SIGTERM).unwrap();
+            let (before, after) = (terminal.modes_at_first.clone(), terminal.modes_at_the_end());
+
+            assert_eq!((after, terminal.ended().1), (before, 143), "{term}: {bytes:?}");
+        }
+    }
 }
 
 #[test]

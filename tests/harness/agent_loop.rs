@@ -10,3 +10,4 @@ mod ready;
 pub(crate) mod rig;
 mod turns;
 mod whole;
+mod wire;

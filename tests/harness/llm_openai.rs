@@ -27,6 +27,7 @@ mod limits;
 mod reply;
 mod request;
 mod retry;
+mod reuse;
 mod secrets;
 mod stream;
 mod tls;

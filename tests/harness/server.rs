@@ -4,7 +4,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -25,6 +28,7 @@ pub(crate) struct Server {
 struct State {
     answers: Mutex<VecDeque<Answer>>,
     received: Mutex<Vec<Received>>,
+    connections: AtomicUsize,
     arrived: Notify,
     gone: Notify,
 }
@@ -61,6 +65,8 @@ enum Act {
     Hold,
     /// Ends the connection at once, as a crashing server does.
     Reset,
+    /// Waits for the next request on this connection.
+    Keep,
 }
 
 impl Answer {
@@ -138,6 +144,11 @@ impl Answer {
         self.then(Act::Reset)
     }
 
+    /// The connection stays for another request, which takes the next answer.
+    pub(crate) fn keep(self) -> Self {
+        self.then(Act::Keep)
+    }
+
     pub(crate) fn hold(self) -> Self {
         self.then(Act::Hold)
     }
@@ -182,6 +193,11 @@ impl Server {
         self.state.received.lock().unwrap().clone()
     }
 
+    /// How many connections there were.
+    pub(crate) fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::Relaxed)
+    }
+
     /// The only request.
     pub(crate) fn only(&self) -> Received {
         let [only] = <[Received; 1]>::try_from(self.received()).unwrap();
@@ -200,12 +216,14 @@ impl Server {
 }
 
 async fn serve(mut stream: TcpStream, state: Arc<State>) {
-    let Some(request) = read_request(&mut stream).await else { return };
-    state.received.lock().unwrap().push(request);
-    let answer = state.answers.lock().unwrap().pop_front();
-    state.arrived.notify_one();
-    for act in answer.unwrap_or_else(|| Answer::text(500, "text/plain", "no answer is left")).0 {
+    state.connections.fetch_add(1, Ordering::Relaxed);
+    let Some(mut acts) = next_answer(&mut stream, &state).await else { return };
+    while let Some(act) = acts.pop_front() {
         match act {
+            Act::Keep => match next_answer(&mut stream, &state).await {
+                Some(next) => acts = next,
+                None => return state.gone.notify_one(),
+            },
             Act::Say(bytes) => drop(stream.write_all(&bytes).await),
             Act::Pause(time) => tokio::time::sleep(time).await,
             Act::Hold => return hold(stream, &state).await,
@@ -213,6 +231,15 @@ async fn serve(mut stream: TcpStream, state: Arc<State>) {
         }
     }
     drop(stream.shutdown().await);
+}
+
+async fn next_answer(stream: &mut TcpStream, state: &State) -> Option<VecDeque<Act>> {
+    let request = read_request(stream).await?;
+    state.received.lock().unwrap().push(request);
+    let answer = state.answers.lock().unwrap().pop_front();
+    state.arrived.notify_one();
+    let answer = answer.unwrap_or_else(|| Answer::text(500, "text/plain", "no answer is left"));
+    Some(answer.0.into())
 }
 
 async fn hold(mut stream: TcpStream, state: &State) {

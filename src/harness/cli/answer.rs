@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::asking::Answered;
+use super::text::seconds;
 use crate::harness::approval::Answer;
 
 /// How much of a line that is no answer is repeated, in characters.
@@ -34,7 +35,7 @@ pub(super) fn judge(answered: Answered, who: Who, patience: Duration) -> Verdict
     match answered {
         Answered::Line(line) => Verdict::of(line, who),
         Answered::Silence => {
-            Verdict::nobody(format!("nobody answered within {} s", patience.as_secs_f32()))
+            Verdict::nobody(format!("nobody answered within {}", seconds(patience)))
         }
         Answered::Unread => Verdict::nobody(
             "nobody answered an earlier question in time, so no answer is read any more",

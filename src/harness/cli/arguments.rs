@@ -11,6 +11,7 @@ use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser, Value
 use super::text::message;
 
 /// The command line.
+#[expect(clippy::struct_excessive_bools, reason = "a flag on the command line is a bool")]
 #[derive(Debug, Clone, Default, Parser)]
 #[command(name = "nano-cordis", version, color = ColorChoice::Never, about = "A small AI agent in which everything is a plugin")]
 #[command(after_help = "Without PROMPT a conversation begins; lines from a pipe are its turns.\n\
@@ -43,8 +44,14 @@ pub struct Arguments {
     /// Mount everything, print each entry and what it waits for, and exit with 0 if all run
     #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "sessions", "repair"])]
     pub check: bool,
-    /// What stdout is for: people, or programs, which get one JSON object a turn or one a line for each event
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_enum)]
+    /// What stdout is for: text for people, json (one object a turn) or stream-json (one an event) for programs
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        value_enum,
+        hide_possible_values = true
+    )]
     #[arg(conflicts_with_all = ["sessions", "repair", "check"])]
     output_format: OutputFormat,
     /// The same as --output-format json
@@ -53,7 +60,7 @@ pub struct Arguments {
     /// Say more on stderr; twice for everything
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
-    /// Only the final text on stdout, only errors on stderr
+    /// Only the final text on stdout, only errors and warnings on stderr
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
 }
@@ -135,7 +142,7 @@ fn override_from(text: &str) -> Result<Override, String> {
 fn refused(err: &clap::Error, line: &[OsString]) -> Refused {
     let text = err.to_string();
     if !err.use_stderr() {
-        return Refused::Asked(text);
+        return Refused::Asked(format!("{}\n", text.trim_end()));
     }
     let lines: Vec<_> = text
         .lines()

@@ -214,9 +214,8 @@ impl Input {
     /// Where nothing can be edited the prompt is plain text, and a pipe gets none.
     fn show_plain(&self, prompt: &str) {
         if self.is_terminal() && !self.can_edit {
-            let _closed =
-                self.question_stream().write(&format!("{prompt}{}", self.unfinished.borrow()));
-            self.screen.left_open(self.question_stream());
+            let prompt = format!("{prompt}{}", self.unfinished.borrow());
+            self.screen.show_prompt(self.question_stream(), prompt);
         }
     }
 

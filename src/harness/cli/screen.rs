@@ -4,7 +4,7 @@
 //! Watch for: while the editor holds the last line of the terminal nobody may write to it directly; whole lines are handed
 //! to the editor, which prints them above what is being typed.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -78,6 +78,8 @@ pub(super) struct Screen {
     pub(super) out_is_terminal: bool,
     pub(super) err_is_terminal: bool,
     pub(super) cursor: Cursor,
+    /// The prompt behind which a plain line is being typed, and its stream.
+    prompt: RefCell<Option<(Stream, String)>>,
     editing: Cell<bool>,
     above: Cell<Option<SyncSender<String>>>,
 }
@@ -89,6 +91,7 @@ impl Screen {
             out_is_terminal: io::stdout().is_terminal(),
             err_is_terminal: io::stderr().is_terminal(),
             cursor: Cursor::default(),
+            prompt: RefCell::default(),
             editing: Cell::new(false),
             above: Cell::new(None),
         }
@@ -100,7 +103,7 @@ impl Screen {
             return Ok(());
         }
         let mut open = self.cursor.hold();
-        if *open == Some(Stream::Err) {
+        if self.prompt.take().is_some() || *open == Some(Stream::Err) {
             end(&mut open)?;
         }
         Stream::Out.write(text)?;
@@ -124,15 +127,22 @@ impl Screen {
             let _closed = end(&mut open);
         }
         let _closed = Stream::Err.write(&line);
+        if let Some((on, prompt)) = &*self.prompt.borrow() {
+            let _closed = on.write(prompt);
+            *open = Some(*on);
+        }
     }
 
-    /// Somebody else (a prompt, a question) has left the cursor behind text on this stream.
-    pub(super) fn left_open(&self, stream: Stream) {
-        *self.cursor.hold() = Some(stream);
+    /// Shows a prompt for a plain line. It stays the last thing on the screen until the line is there.
+    pub(super) fn show_prompt(&self, on: Stream, prompt: String) {
+        let _closed = on.write(&prompt);
+        *self.cursor.hold() = Some(on);
+        self.prompt.replace(Some((on, prompt)));
     }
 
     /// The terminal itself has gone to a new line: it echoed the newline that was typed.
     pub(super) fn was_ended(&self) {
+        self.prompt.take();
         *self.cursor.hold() = None;
     }
 
@@ -154,6 +164,7 @@ impl Screen {
 
     /// Ends the line that is open, if one is.
     pub(super) fn end_line(&self) -> io::Result<()> {
+        self.prompt.take();
         end(&mut self.cursor.hold())
     }
 

@@ -7,6 +7,7 @@
 //! Watch for: every function works character by character, so text that arrives in pieces comes out as if it were whole.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -58,7 +59,7 @@ pub(super) fn escaped(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            '\u{7f}'..='\u{9f}' => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '\u{7f}'..='\u{9f}' => escape(c, &mut shown),
             _ => shown.push(c),
         }
     }
@@ -71,19 +72,33 @@ pub(super) fn counted(number: u32, thing: &str) -> String {
     format!("{number} {thing}{plural}")
 }
 
+/// A time in seconds, to a tenth.
+pub(super) fn seconds(time: Duration) -> String {
+    let tenths = (time.as_millis() + 50) / 100;
+    match tenths % 10 {
+        0 => format!("{} s", tenths / 10),
+        rest => format!("{}.{rest} s", tenths / 10),
+    }
+}
+
 /// Compact JSON in which every character is escaped that does not show as itself: nobody can approve what cannot be seen.
 pub(super) fn json(value: &Value) -> String {
     let text = value.to_string();
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_hostile(c) || is_unseen(c) {
-            let mut units = [0; 2];
-            shown.extend(c.encode_utf16(&mut units).iter().map(|it| format!("\\u{it:04x}")));
+            escape(c, &mut shown);
         } else {
             shown.push(c);
         }
     }
     shown
+}
+
+/// As JSON allows for any character in a text.
+fn escape(c: char, json: &mut String) {
+    let mut units = [0; 2];
+    json.extend(c.encode_utf16(&mut units).iter().map(|it| format!("\\u{it:04x}")));
 }
 
 /// Controls, and the invisible characters that reorder, hide or split what a person reads.
@@ -128,7 +143,7 @@ mod tests {
     use proptest::prelude::{any, prop_oneof, proptest};
     use serde_json::json;
 
-    use super::{arguments, harmless, is_hostile, message};
+    use super::{Duration, arguments, harmless, is_hostile, message, seconds};
 
     fn is_clean(text: &str) -> bool {
         text.chars().all(|c| matches!(c, '\n' | '\t') || !is_hostile(c))
@@ -151,6 +166,13 @@ mod tests {
     #[test]
     fn windows_line_ends_become_plain_ones() {
         assert_eq!(harmless("a\r\nb"), "a\nb");
+    }
+
+    #[test]
+    fn a_time_is_told_to_a_tenth_of_a_second() {
+        let told = [0, 49, 50, 200, 1_234, 9_960, 60_000].map(Duration::from_millis).map(seconds);
+
+        assert_eq!(told, ["0 s", "0 s", "0.1 s", "0.2 s", "1.2 s", "10 s", "60 s"]);
     }
 
     #[test]

@@ -51,8 +51,8 @@ mod tests {
 
     use super::Usage;
 
-    fn of(reply: serde_json::Value) -> serde_json::Value {
-        json!(Usage::of(Some(&reply)).known())
+    fn of(reply: &serde_json::Value) -> serde_json::Value {
+        json!(Usage::of(Some(reply)).known())
     }
 
     #[test]
@@ -62,16 +62,16 @@ mod tests {
             json!({ "prompt_tokens": 7, "completion_tokens": 3, "prompt_cache_hit_tokens": 4 });
         let expected = json!({ "input": 7, "cached": 4, "output": 3 });
 
-        assert_eq!((of(openai), of(deepseek)), (expected.clone(), expected));
+        assert_eq!((of(&openai), of(&deepseek)), (expected.clone(), expected));
     }
 
     #[test]
     fn what_is_not_told_is_unknown_and_not_nothing() {
         assert_eq!(
-            of(json!({ "prompt_tokens": 7, "completion_tokens": null })),
+            of(&json!({ "prompt_tokens": 7, "completion_tokens": null })),
             json!({ "input": 7, "cached": null, "output": null })
         );
-        assert_eq!((of(json!({})), of(json!("many"))), (json!(null), json!(null)));
+        assert_eq!((of(&json!({})), of(&json!("many"))), (json!(null), json!(null)));
     }
 
     #[test]

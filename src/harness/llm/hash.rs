@@ -1,21 +1,21 @@
-//! The hash of a value's JSON, made while the JSON is written: a long conversation is not held once more as text.
+//! The hash of a request, taken while its JSON is written: a long conversation is not copied for it.
 
 use std::io::{self, BufWriter, Write};
 
 use ring::digest::{Context, SHA256};
 use serde::Serialize;
 
-/// SHA-256 of the compact JSON, in hexadecimal.
-pub(super) fn sha256(value: &impl Serialize) -> String {
-    let mut writer = BufWriter::new(Hash(Context::new(&SHA256)));
-    serde_json::to_writer(&mut writer, value).expect("a request is plain JSON");
-    let Ok(Hash(hash)) = writer.into_inner() else { unreachable!("a hash takes all") };
-    hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
+/// SHA-256, in hexadecimal, of a value as compact JSON.
+pub(super) fn of_json(value: &impl Serialize) -> String {
+    let mut writer = BufWriter::new(Hashing(Context::new(&SHA256)));
+    serde_json::to_writer(&mut writer, value).expect("it is plain JSON");
+    let Hashing(context) = writer.into_inner().map_err(drop).expect("hashing does not fail");
+    context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
-struct Hash(Context);
+struct Hashing(Context);
 
-impl Write for Hash {
+impl Write for Hashing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())

@@ -1,6 +1,12 @@
 //! The HTTP client: which proxy, which certificates, and what it must not do on its own.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use reqwest::{Client, Proxy, Url, redirect::Policy};
 use rustls::{
@@ -8,33 +14,59 @@ use rustls::{
     crypto::ring,
     pki_types::{CertificateDer, pem::PemObject},
 };
+use tower::util::MapRequestLayer;
 
 use super::{Config, proxy};
 use crate::harness::{env::Env, llm::LlmError};
 
-/// The client for one endpoint, and the proxy that it goes through.
+/// Servers that close what is idle wait five seconds at least.
+const IDLE: Duration = Duration::from_secs(4);
+
+/// The client for one endpoint.
+pub(super) struct Built {
+    pub client: Client,
+    /// What it goes through.
+    pub proxy: Option<Url>,
+    made: Arc<AtomicUsize>,
+}
+
+impl Built {
+    /// How many connections were begun so far.
+    pub(super) fn connections(&self) -> usize {
+        self.made.load(Ordering::Relaxed)
+    }
+}
+
+/// Makes the client.
 ///
 /// It follows no redirect: a key and a conversation went along. It asks once: who asks again is decided elsewhere.
-// Differs: a full client keeps connections. One that the server closed while the user was thinking fails the next
-// request, so each request has its own.
-pub(super) fn build(config: &Config, env: &Env) -> Result<(Client, Option<Url>), LlmError> {
+/// A connection is kept from one step of a turn to the next, and not while the user is thinking.
+pub(super) fn build(config: &Config, env: &Env) -> Result<Built, LlmError> {
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = made.clone();
     let mut builder = Client::builder()
+        .connector_layer(MapRequestLayer::new(move |target| {
+            count.fetch_add(1, Ordering::Relaxed);
+            target
+        }))
         .user_agent(concat!("nano-cordis/", env!("CARGO_PKG_VERSION")))
         .tls_backend_preconfigured(tls(config, env)?)
         .connect_timeout(Duration::from_millis(config.connect_timeout_ms))
-        .pool_max_idle_per_host(0)
+        .pool_max_idle_per_host(1)
+        .pool_idle_timeout(IDLE)
         .redirect(Policy::none())
         .retry(reqwest::retry::never())
         .no_proxy();
     let proxy = proxy::choose(&config.base_url, env)?;
     if let Some(url) = &proxy {
-        builder = builder.proxy(Proxy::all(url.clone()).map_err(|err| unusable(&err))?);
+        builder = builder.proxy(Proxy::all(url.clone()).map_err(unusable)?);
     }
-    Ok((builder.build().map_err(|err| unusable(&err))?, proxy))
+    let client = builder.build().map_err(unusable)?;
+    Ok(Built { client, proxy, made })
 }
 
-fn unusable(err: &reqwest::Error) -> LlmError {
-    LlmError::Setup(format!("cannot make an HTTP client: {err}"))
+fn unusable(err: reqwest::Error) -> LlmError {
+    LlmError::Setup(format!("cannot make an HTTP client: {}", err.without_url()))
 }
 
 /// The well-known authorities, and those in the file that `SSL_CERT_FILE` names: a company's own, for instance.

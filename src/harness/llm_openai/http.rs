@@ -6,7 +6,7 @@
 use std::{cell::OnceCell, error::Error, future::Future, io, iter, rc::Rc, time::Duration};
 
 use reqwest::{
-    Client, Response, Url,
+    Request, Response,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION},
 };
 use tokio::time::{Instant, timeout};
@@ -15,7 +15,7 @@ use super::{
     Config,
     answer::{Answer, quote},
     body::Body,
-    client,
+    client::{self, Built},
     endpoint::shown,
     key::Key,
     mask::Mask,
@@ -29,6 +29,7 @@ use crate::harness::{
 const LARGEST_REFUSAL: usize = 64 << 10;
 /// What does not matter any more is waited for so long: the body of a refusal, the cost of a reply that is there.
 const LAST_WORDS: Duration = Duration::from_secs(10);
+const AFTERTHOUGHT: Duration = Duration::from_millis(20);
 
 /// How long a wait may last, and which setting says so.
 struct Limit {
@@ -47,7 +48,7 @@ impl Limit {
 pub(super) struct Http {
     config: Rc<Config>,
     env: Rc<Env>,
-    client: OnceCell<(Client, Option<Url>)>,
+    client: OnceCell<Built>,
 }
 
 impl Http {
@@ -55,27 +56,54 @@ impl Http {
         Self { config, env, client: OnceCell::new() }
     }
 
-    /// Sends the request; returns when the head of the answer is there.
-    pub(super) async fn send(&self, body: Vec<u8>, key: Option<&Key>) -> Result<Response, Failed> {
-        let request = self.client()?.post(self.config.base_url.url().clone()).body(body);
+    /// A request to be sent, once or more often. The body is not copied for it.
+    pub(super) fn request(&self, body: Vec<u8>, key: Option<&Key>) -> Result<Request, LlmError> {
+        let request = self.client()?.client.post(self.config.base_url.url().clone()).body(body);
         let json = "application/json";
         let wanted = if self.config.stream { "text/event-stream" } else { json };
         let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, wanted);
         if let Some(key) = key {
             request = request.header(AUTHORIZATION, key.header());
         }
-        match self.within(self.first_byte(), request.send()).await? {
-            Ok(response) => Ok(response),
-            Err(err) if err.is_connect() && err.is_timeout() => {
-                let limit = Limit::of(self.config.connect_timeout_ms, "connectTimeoutMs");
-                Err(self.late(&limit).into())
-            }
-            Err(err) if err.is_connect() && is_refused_by_tls(&err) => {
-                Err(Failed::for_good(self.lost("cannot connect", &err)))
-            }
-            Err(err) if err.is_connect() => Err(self.lost("cannot connect", &err).into()),
-            Err(err) => Err(self.lost("the connection broke before the answer", &err).into()),
+        let words = |err: reqwest::Error| format!("cannot make a request: {}", err.without_url());
+        request.build().map_err(|err| LlmError::Setup(words(err)))
+    }
+
+    /// Sends the request; returns when the head of the answer is there.
+    pub(super) async fn send(&self, request: &Request) -> Result<Response, Failed> {
+        let built = self.client()?;
+        let before = built.connections();
+        let mut sent = self.try_send(built, request).await?;
+        // The server closed a connection that was kept, as it may: it never saw the request.
+        let was_kept = || built.connections() == before;
+        if matches!(&sent, Err(err) if !err.is_connect() && was_kept()) {
+            sent = self.try_send(built, request).await?;
         }
+        sent.map_err(|err| self.unanswered(&err))
+    }
+
+    fn unanswered(&self, err: &reqwest::Error) -> Failed {
+        if !err.is_connect() {
+            return self.lost("the connection broke before the answer", err).into();
+        }
+        let lost = self.lost("cannot connect", err);
+        match err {
+            _ if err.is_timeout() => {
+                let setting = "connectTimeoutMs";
+                self.late(&Limit::of(self.config.connect_timeout_ms, setting)).into()
+            }
+            _ if is_refused_by_tls(err) => Failed::for_good(lost),
+            _ => lost.into(),
+        }
+    }
+
+    async fn try_send(
+        &self,
+        built: &Built,
+        request: &Request,
+    ) -> Result<Result<Response, reqwest::Error>, LlmError> {
+        let request = request.try_clone().expect("the body is in memory");
+        self.within(self.first_byte(), built.client.execute(request)).await
     }
 
     /// Reads the answer to its end; its text goes to `on_delta` as it comes, the key masked.
@@ -132,6 +160,8 @@ impl Http {
                 progress = Instant::now();
             }
         }
+        // Only a connection whose answer was read to its end can be used again.
+        drop(timeout(AFTERTHOUGHT, response.chunk()).await);
         body.end(answer, on_delta)
     }
 
@@ -211,24 +241,26 @@ impl Http {
     }
 
     fn via(&self) -> String {
-        let proxy = self.client.get().and_then(|(_, proxy)| proxy.as_ref());
+        let proxy = self.client.get().and_then(|it| it.proxy.as_ref());
         proxy.map(|it| format!(", through the proxy {}", shown(it))).unwrap_or_default()
     }
 
-    fn client(&self) -> Result<&Client, LlmError> {
-        if let Some((client, _)) = self.client.get() {
-            return Ok(client);
+    fn client(&self) -> Result<&Built, LlmError> {
+        if let Some(built) = self.client.get() {
+            return Ok(built);
         }
         let built = client::build(&self.config, &self.env)?;
-        Ok(&self.client.get_or_init(|| built).0)
+        Ok(self.client.get_or_init(|| built))
     }
 }
 
 /// A certificate that is not trusted now is not trusted a second later either.
 fn is_refused_by_tls(err: &reqwest::Error) -> bool {
-    let mut causes = iter::successors(Some(err as &dyn Error), |it| (*it).source());
-    causes.any(|cause| {
-        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        inner.is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>)
-    })
+    iter::successors(Some(err as &(dyn Error + 'static)), |it| (*it).source()).any(is_of_tls)
+}
+
+/// Errors of the system carry others inside of them that are not their sources.
+fn is_of_tls(err: &(dyn Error + 'static)) -> bool {
+    let inner = err.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    err.is::<rustls::Error>() || inner.is_some_and(|it| is_of_tls(it))
 }

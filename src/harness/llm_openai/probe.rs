@@ -139,6 +139,19 @@ mod tests {
         proptest::string::string_regex(&chunk).unwrap()
     }
 
+    #[test]
+    fn what_does_not_end_is_refused_before_it_fills_the_memory() {
+        let piece = vec![b'x'; 1 << 20];
+        for first in ["{", "data: ", "data: {\"choices\":[]}\n\n: "] {
+            let pieces = [first.as_bytes()].into_iter().chain(std::iter::repeat_n(&piece[..], 66));
+
+            let (reply, _) = read(&pieces.collect::<Vec<_>>());
+
+            let said = reply.unwrap_err().to_string();
+            assert!(said.ends_with("the reply is longer than 67108864 bytes"), "{said}");
+        }
+    }
+
     proptest! {
         #[test]
         fn h_113_no_bytes_make_the_reader_of_events_panic(bytes in prop::collection::vec(any::<u8>(), 0..80), size in 1..9_usize) {

@@ -45,6 +45,10 @@ fn is_whole(answer: &Answer, message: &AssistantMessage, finish: &str) -> Result
         }
         "length" | "max_tokens" | "content_filter" => Ok(()),
         _ if is_silent && message.tool_calls.is_empty() => Err(LlmError::Empty),
+        "" => {
+            tracing::debug!("the reply does not say why it ends");
+            Ok(())
+        }
         _ => Ok(()),
     }
 }

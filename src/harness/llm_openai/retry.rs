@@ -2,6 +2,9 @@
 //!
 //! Watch for: what fails the same way again is never repeated; a wait that a service asks for is kept or, if it is too
 //! long, not begun.
+// Differs: in the full-size project this is a plugin around the request, with the failures to repeat in its
+// configuration and a mode without end. Its list lacks three that occur: a stream without its end, a damaged event, an
+// overload within the reply.
 
 use std::{
     hash::{BuildHasher, RandomState},

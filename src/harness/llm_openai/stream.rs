@@ -2,6 +2,7 @@
 //!
 //! What comes out has the shape of a reply in one piece, and is read by the same code (`reply.rs`).
 //! Watch for: any field may be absent, null, or of a kind never seen; a chunk without choices is no fault.
+// Omitted: the full-size project logs each chunk, and keeps what had come of a reply that was cancelled.
 
 use serde_json::{Map, Value, json};
 

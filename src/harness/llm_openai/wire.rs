@@ -5,19 +5,19 @@
 use std::rc::Rc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize, Serializer, de::IgnoredAny};
 use serde_json::{Map, Value, json};
 
 use super::Config;
 use crate::harness::{
     llm::Request,
-    session::message::{AssistantMessage, Message, ToolSchema},
+    session::message::{AssistantMessage, Header, Message, ToolSchema},
 };
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Message>,
+    messages: Messages<'a>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     tools: &'a [ToolSchema],
     #[serde(flatten)]
@@ -26,13 +26,23 @@ struct Body<'a> {
 
 /// The request as JSON.
 pub(super) fn body(request: &Request, config: &Config) -> Vec<u8> {
-    let system =
-        request.header.system.as_deref().map(|text| Message::System { content: text.into() });
-    let messages =
-        system.into_iter().chain(request.messages.iter().map(|it| wire_copy(it, config))).collect();
+    let Header { model, tools, .. } = &request.header;
     let more = further_fields(config);
-    let body = Body { model: &request.header.model, messages, tools: &request.header.tools, more };
+    let body = Body { model, messages: Messages(request, config), tools, more };
     serde_json::to_vec(&body).expect("a request is plain JSON")
+}
+
+/// The messages, each copied when its turn comes: there is never a second conversation in memory.
+struct Messages<'a>(&'a Request, &'a Config);
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(request, config) = self;
+        let system = request.header.system.as_deref();
+        let system = system.map(|text| Message::System { content: text.into() });
+        let messages = request.messages.iter().map(|it| wire_copy(it, config));
+        serializer.collect_seq(system.into_iter().chain(messages))
+    }
 }
 
 /// What the configuration adds. The user's own `stream_options` hold, and null means none: some servers refuse the field.

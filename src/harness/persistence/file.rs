@@ -13,7 +13,7 @@ use nix::libc;
 
 use super::{
     error::PersistenceError,
-    folder::sync_names,
+    folder::{sync_names, write_new},
     read::{self, Fault, Log, Tail},
 };
 
@@ -179,8 +179,7 @@ fn write_at_once(mut file: &File, bytes: &[u8]) -> io::Result<()> {
 fn put_aside(log: &Path, bytes: &[u8]) -> Result<PathBuf, PersistenceError> {
     let names = (1..).map(|n| if n == 1 { "jsonl.torn".into() } else { format!("jsonl.torn.{n}") });
     for aside in names.map(|name| log.with_extension(name)) {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);
-        match file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())) {
+        match write_new(&aside, bytes) {
             Ok(()) => {
                 sync_names(log.parent().unwrap_or(log))?;
                 return Ok(aside);

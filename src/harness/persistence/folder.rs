@@ -66,8 +66,7 @@ impl Folder {
     /// Keeps what is in this folder out of version control.
     fn hide(top: &Path) -> Result<(), PersistenceError> {
         let ignore = top.join(".gitignore");
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&ignore);
-        match file.and_then(|mut file| file.write_all(b"*\n")) {
+        match write_new(&ignore, b"*\n") {
             Err(err) if err.kind() != ErrorKind::AlreadyExists => {
                 Err(PersistenceError::io("write", ignore)(err))
             }
@@ -125,6 +124,16 @@ impl Folder {
             None => Ok(()),
         }
     }
+}
+
+/// Makes a file of these bytes, or none at all.
+pub(super) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        fs::remove_file(path).ok();
+    }
+    written
 }
 
 /// Waits until the names in a folder are on the disk.

@@ -50,8 +50,8 @@ impl Mark {
 }
 
 /// A command and all processes that it started: those of its session, and those that left it for one of their own.
-// Omitted: a daemon that also threw its environment away is out of reach. Only a control group would hold it, and a
-// user's program may not always make one.
+// Omitted: a daemon that also threw its environment away, or wrote its title over it as nginx does, is out of reach. Only a
+// control group would hold it, and a user's program may not always make one.
 #[derive(Debug)]
 pub(super) struct Family {
     leader: Pid,

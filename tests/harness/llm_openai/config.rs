@@ -14,7 +14,8 @@ fn fault(change: &Value) -> Option<String> {
 fn an_ordinary_configuration_has_no_fault() {
     let all = json!({
         "emptyContent": "null", "reasoning": "drop", "maxTokens": 1, "maxTokensField": "x", "body": {"thinking": {"type": "disabled"}},
-        "connectTimeoutMs": 1, "firstByteTimeoutMs": 1, "silenceTimeoutMs": 1,
+        "connectTimeoutMs": 1, "firstByteTimeoutMs": 1, "silenceTimeoutMs": 1, "keepAliveLimitMs": 1,
+        "stream": false, "retries": 0,
     });
 
     assert_eq!(
@@ -34,6 +35,10 @@ fn a_fault_names_its_field() {
         (json!({"emptyContent": "x"}), "emptyContent"),
         (json!({"maxTokens": 0}), "maxTokens"),
         (json!({"firstByteTimeoutMs": 0}), "firstByteTimeoutMs"),
+        (json!({"keepAliveLimitMs": 0}), "keepAliveLimitMs"),
+        (json!({"retries": 101}), "retries"),
+        (json!({"retries": -1}), "retries"),
+        (json!({"stream": "no"}), "stream"),
         (json!({"body": {"messages": []}}), "body.messages"),
         (json!({"body": {"stream": true}}), "body.stream"),
         (json!({"body": []}), "body"),

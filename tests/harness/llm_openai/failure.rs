@@ -134,6 +134,22 @@ fn a_36_a_404_and_a_doubled_v1_get_a_hint() {
 }
 
 #[test]
+fn a_refusal_that_names_a_field_says_which_setting_is_about_it() {
+    for (field, setting) in [
+        ("stream_options", "`body: { stream_options: null }`"),
+        ("reasoning_content", "`reasoning`"),
+        ("max_completion_tokens", "`maxTokensField`"),
+    ] {
+        let said = message(Answer::json(
+            400,
+            &json!({"error": {"message": format!("unknown or missing field: {field}")}}),
+        ));
+
+        assert!(said.contains(&format!("{field} ({setting}")), "{said}");
+    }
+}
+
+#[test]
 fn a_40_a_redirect_is_not_followed_and_the_message_says_what_to_write() {
     for status in [301, 302, 307, 308] {
         bench([], &Value::Null, async |it| {
@@ -149,6 +165,19 @@ fn a_40_a_redirect_is_not_followed_and_the_message_says_what_to_write() {
             assert!(other.received().is_empty());
         });
     }
+}
+
+#[test]
+fn a_40_a_redirect_to_itself_ends_at_once() {
+    bench([], &json!({"retries": 3}), async |it| {
+        let target = it.server.url("/v1/chat/completions");
+        let headers = [("Location", target.as_str()), ("Content-Length", "0")];
+        it.server.will(Answer::head(308, &headers));
+
+        let err = it.fail().await;
+
+        assert_eq!((err.status(), it.server.received().len()), (Some(308), 1));
+    });
 }
 
 #[test]

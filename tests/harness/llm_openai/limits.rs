@@ -112,18 +112,6 @@ fn a_request_that_is_dropped_closes_its_connection() {
     });
 }
 
-#[test]
-fn a_38_no_connection_is_kept_that_the_server_may_close_meanwhile() {
-    bench([Answer::reply("one").hold(), Answer::reply("two")], &Value::Null, async |it| {
-        it.ask(Vec::new()).await.unwrap();
-        it.server.gone().await;
-
-        let reply = it.ask(Vec::new()).await.unwrap();
-
-        assert_eq!(reply.message.content.as_deref(), Some("two"));
-    });
-}
-
 async fn timed(it: &Bench) -> (Result<Reply, LlmError>, Duration) {
     let started = tokio::time::Instant::now();
     (it.ask(Vec::new()).await, started.elapsed())
@@ -172,6 +160,22 @@ fn a_39_a_slow_answer_is_never_cut_while_bytes_come() {
 
         assert_eq!(result.unwrap().message.content.as_deref(), Some("slow"));
         assert!(time > Duration::from_mins(50));
+    });
+}
+
+#[test]
+fn a_39_a_slow_stream_is_never_cut_while_it_goes_on() {
+    let chunk = |it: u8| json!({"choices": [{"delta": {"content": char::from(it).to_string()}}]});
+    let pause = Duration::from_secs(80);
+    let slow = b"a slow one".iter().fold(Answer::open_stream(), |it, byte| {
+        let waiting = (0..5).fold(it, |it, _| it.say(": wait\n\n").pause(pause));
+        waiting.events(&[&chunk(*byte).to_string()]).pause(pause)
+    });
+    paused([slow.events(&["[DONE]"])], &Value::Null, async |it| {
+        let (result, time) = timed(&it).await;
+
+        assert_eq!(result.unwrap().message.content.as_deref(), Some("a slow one"));
+        assert!(time > Duration::from_mins(75));
     });
 }
 

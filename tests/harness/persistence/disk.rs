@@ -8,7 +8,10 @@ use std::{
 
 use nano_cordis::{
     cordis::State,
-    harness::session::{SessionEvent, Sessions},
+    harness::{
+        persistence::Persistence,
+        session::{SessionEvent, Sessions},
+    },
 };
 use serde_json::json;
 
@@ -140,6 +143,39 @@ fn h_092_a_limit_that_allows_nothing_is_an_error_and_not_the_end_of_the_program(
     let Some(folder) = in_process("ulimit -f 0", test, meet_the_limit) else { return };
 
     assert!(!folder.path().join("one.jsonl").exists());
+}
+
+#[test]
+fn h_092_a_limit_leaves_no_half_of_the_file_that_hides_the_folder() {
+    let test = "persistence::disk::h_092_a_limit_leaves_no_half_of_the_file_that_hides_the_folder";
+    let Some(folder) = in_process("ulimit -f 0", test, |dir| meet_the_limit(&dir.join(".nano")))
+    else {
+        return;
+    };
+
+    assert_eq!(fs::read_dir(folder.path().join(".nano")).unwrap().count(), 0);
+}
+
+#[test]
+fn h_084_a_torn_write_that_cannot_be_put_aside_is_not_cut() {
+    let test = "persistence::disk::h_084_a_torn_write_that_cannot_be_put_aside_is_not_cut";
+    let shell = "head -c 3000 /dev/zero >\"$NANO_TEST_DIR/one.jsonl\"; ulimit -f 1";
+    let Some(folder) = in_process(shell, test, resume_what_is_torn) else { return };
+
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap()).collect();
+    assert_eq!((left.len(), left[0].metadata().unwrap().len()), (1, 3000));
+}
+
+fn resume_what_is_torn(dir: &Path) {
+    let dir = dir.to_owned();
+    run(async move |app| {
+        app.mount("session", json!({})).await;
+        app.mount("persistence", json!({ "dir": dir })).await;
+
+        let failed = app.service::<Persistence>().load("one").unwrap_err().to_string();
+
+        assert!(failed.contains("cannot write") && failed.contains("one.jsonl.torn"), "{failed}");
+    });
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn a_09_a_deadline_reaches_a_daemon_with_a_session_of_its_own() {
         let mut bell = rig.bell();
 
         let command = format!("{DAEMON}; sleep 30");
-        let (result, daemon) = tokio::join!(rig.run_for(&command, Some(500)), bell.rung());
+        let (result, daemon) = tokio::join!(rig.run_for(&command, Some(1500)), bell.rung());
 
         assert!(result.timed_out && !result.left_children);
         assert!(!is_there(&daemon));
