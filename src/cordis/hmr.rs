@@ -144,7 +144,7 @@ impl Follower {
 
     /// What has changed, once nothing more happens to it. A file that is gone or empty is one that is being written.
     async fn settle(&mut self) -> Vec<Change> {
-        let (begin, patience) = (Instant::now(), PATIENCE.max(self.debounce * 4));
+        let (begin, patience) = (Instant::now(), PATIENCE.max(self.debounce.saturating_mul(4)));
         let mut before = self.memory.changes(&self.loader);
         while !before.is_empty() {
             sleep(self.debounce).await;

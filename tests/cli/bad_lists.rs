@@ -10,16 +10,24 @@ fn with(id: &str, entry: &str) -> String {
 }
 
 /// What is wrong, and the parts of what is said about it.
-fn cases() -> Vec<(String, Vec<&'static str>)> {
+type Case = (String, Vec<&'static str>);
+
+const APPROVAL: &str = "- id: approval\n  name: approval\n";
+
+/// Nine levels of nine aliases each.
+fn bomb() -> String {
     let mut bomb = "- id: approval\n  name: approval\n  x-0: &a0 [1]\n".to_owned();
     for level in 1..=9 {
         let below = format!("*a{}", level - 1);
         let inner = [below.as_str(); 9].join(",");
         writeln!(bomb, "  x-{level}: &a{level} [{inner}]").unwrap();
     }
-    let approval = "- id: approval\n  name: approval\n";
+    bomb
+}
+
+/// The same key or id twice, or none (A29).
+fn repeated() -> Vec<Case> {
     vec![
-        // A29
         (
             with("llm", "- id: llm\n  name: llm-fake\n  config: {}\n  config: {}\n"),
             vec!["`llm`", "config", "twice", "lines 13 and 14"],
@@ -37,47 +45,58 @@ fn cases() -> Vec<(String, Vec<&'static str>)> {
             vec!["`llm`", "config.baseUrl", "twice"],
         ),
         (
-            with("approval", &format!("{approval}  config: {{tools: [bash]}}\n  disable: true\n")),
+            with("approval", &format!("{APPROVAL}  config: {{tools: [bash]}}\n  disable: true\n")),
             vec!["disable", "`disabled`"],
         ),
         (
-            with("approval", &format!("{approval}  confg: {{tools: []}}\n")),
+            with("approval", &format!("{APPROVAL}  confg: {{tools: []}}\n")),
             vec!["confg", "`config`"],
         ),
-        // A30
+    ]
+}
+
+/// An approval that looks switched off (A30).
+fn half_guards() -> Vec<Case> {
+    vec![
         (
-            with("approval", &format!("{approval}  disabled: yes\n")),
+            with("approval", &format!("{APPROVAL}  disabled: yes\n")),
             vec!["`approval`", "disabled", "true or false", "\"yes\""],
         ),
         (
-            with("approval", &format!("{approval}  disabled: on\n")),
+            with("approval", &format!("{APPROVAL}  disabled: on\n")),
             vec!["`approval`", "disabled", "true or false", "\"on\""],
         ),
         (
-            with("approval", &format!("{approval}  disabled: 'true'\n")),
+            with("approval", &format!("{APPROVAL}  disabled: 'true'\n")),
             vec!["`approval`", "disabled", "true or false"],
         ),
         (
-            with("approval", &format!("{approval}  config: {{tools: no}}\n")),
+            with("approval", &format!("{APPROVAL}  config: {{tools: no}}\n")),
             vec!["config.tools", "a list", "\"no\""],
         ),
         (
-            with("approval", &format!("{approval}  config: {{tools: bash}}\n")),
+            with("approval", &format!("{APPROVAL}  config: {{tools: bash}}\n")),
             vec!["config.tools", "a list", "\"bash\""],
         ),
         (
-            with("approval", &format!("{approval}  config: {{tools: false}}\n")),
+            with("approval", &format!("{APPROVAL}  config: {{tools: false}}\n")),
             vec!["config.tools", "a list", "false"],
         ),
         (
-            with("approval", &format!("{approval}  config: {{tools: ~}}\n")),
+            with("approval", &format!("{APPROVAL}  config: {{tools: ~}}\n")),
             vec!["config.tools", "is required"],
         ),
         (
-            with("approval", &format!("{approval}  config: {{Tools: []}}\n")),
+            with("approval", &format!("{APPROVAL}  config: {{Tools: []}}\n")),
             vec!["config.Tools", "unknown key", "`tools`"],
         ),
-        (with("approval", approval), vec!["config.tools", "is required"]),
+        (with("approval", APPROVAL), vec!["config.tools", "is required"]),
+    ]
+}
+
+/// What else is not what it looks like (A30).
+fn others() -> Vec<Case> {
+    vec![
         (
             with(
                 "llm",
@@ -100,12 +119,16 @@ fn cases() -> Vec<(String, Vec<&'static str>)> {
             vec!["`llm`", "config.<<", "merge keys are not read"],
         ),
         (with("approval", "- id: approval\n\tname: approval\n"), vec!["line 12", "a tab"]),
-        (list(&[("approval", "")]) + &bomb, vec!["not valid YAML"]),
+        (list(&[("approval", "")]) + &bomb(), vec!["not valid YAML"]),
         (
             with("loop", "- {id: loop, name: agent-loop, config: {maxSteps: 1e3x}}\n"),
             vec!["config.maxSteps", "a whole number"],
         ),
     ]
+}
+
+fn cases() -> impl Iterator<Item = Case> {
+    repeated().into_iter().chain(half_guards()).chain(others())
 }
 
 #[test]
@@ -133,7 +156,7 @@ fn a_29_and_a_30_as_a_save_the_fault_is_named_and_approval_still_asks() {
     let folder = Folder::with(&list(&[]));
     let mut running = Running::start(folder.command(&[]));
     running.wait_for_error("continue later");
-    for (number, (bad, parts)) in cases().into_iter().enumerate() {
+    for (number, (bad, parts)) in cases().enumerate() {
         folder.save(&bad);
 
         running.wait_for_errors("cordis.yml not applied: ", number + 1);

@@ -43,7 +43,7 @@ fn two_hundred_reloads_hold_no_more_than_twenty() {
     let mut reload = |number: usize| {
         folder.save(&version(number));
         running.wait_for_errors("applied cordis.yml\n", number);
-        if number % 20 == 0 {
+        if number.is_multiple_of(20) {
             running.write("go\n");
             running.wait_for_output(&format!("assistant> Done {number}\n"));
         }

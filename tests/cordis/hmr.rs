@@ -355,7 +355,7 @@ fn k_208_a_list_that_was_missing_for_a_while_is_applied_when_it_is_back() {
 }
 
 #[test]
-fn busy_neighbours_do_not_put_a_save_off() {
+fn a_28_busy_neighbours_do_not_put_a_save_off() {
     kernel(async |test| {
         let (stage, bell) = stage(&test, &["a"]);
         stage.start(list(&[])).await.unwrap();
@@ -374,7 +374,7 @@ fn busy_neighbours_do_not_put_a_save_off() {
 }
 
 #[test]
-fn a_save_during_an_apply_and_a_save_during_a_hold_are_not_lost() {
+fn a_28_a_save_during_an_apply_and_a_save_during_a_hold_are_not_lost() {
     kernel(async |test| {
         let (stage, bell) = stage(&test, &["a", "b"]);
         stage.module("slow", test.probe("slow").cleanup_delay(2000).def());

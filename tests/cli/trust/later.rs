@@ -226,8 +226,7 @@ fn another_save_while_the_question_is_open_is_another_question() {
 #[test]
 fn without_a_loop_and_a_command_line_a_change_of_what_was_left_behind_is_refused() {
     let deed = "cp third.yml cordis.yml";
-    let agent =
-        format!("{}", left_behind(deed)).replace("& true", "& cp new.yml cordis.yml; sleep 0.3");
+    let agent = left_behind(deed).replace("& true", "& cp new.yml cordis.yml; sleep 0.3");
     let folder = Folder::with(&agent);
     folder.write("new.yml", &with(&agent, "llm", ""));
     folder.write("third.yml", &with(&agent, "approval", ""));

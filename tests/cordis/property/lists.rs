@@ -76,7 +76,9 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let length = good.len();
     let damaged = vec((0..length, any::<u8>()), 1..4).prop_map(move |changes| {
         let mut bytes = good.clone();
-        changes.into_iter().for_each(|(at, byte)| bytes[at] = byte);
+        for (at, byte) in changes {
+            bytes[at] = byte;
+        }
         bytes
     });
     prop_oneof![soup, damaged, vec(any::<u8>(), 0..60)]
@@ -222,7 +224,8 @@ fn what_is_written_is_read_in_yaml_and_in_json() {
         };
         kernel(async |test| {
             let stage = Stage::new(&test);
-            ["it", "other"].iter().for_each(|it| stage.echo(it));
+            stage.echo("it");
+            stage.echo("other");
 
             let loader = stage.start(&text).await.unwrap_or_else(|err| panic!("{err} in {text}"));
 
