@@ -181,6 +181,24 @@ fn h_010_a_history_with_a_gap_or_a_duplicate_is_refused_by_index() {
     });
 }
 
+#[test]
+fn h_010_a_history_whose_events_are_out_of_place_is_refused_by_index() {
+    run(async |app| {
+        app.mount("session", json!({})).await;
+        let (turn, step, message) = (1, 1, Message::tool("c1", "done"));
+        let (call_id, name, is_error) = ("c1".to_owned(), "bash".to_owned(), false);
+        let orphan = EventBody::ToolResult { turn, step, call_id, name, is_error, message };
+        let bodies = [turn_start(1), EventBody::StepStart { turn, step }, orphan];
+        let history = (0..).zip(bodies).map(|(seq, body)| Event { seq, time: 5, body }).collect();
+
+        let refused = app.service::<Sessions>().restore("old", history).err().unwrap().to_string();
+
+        assert!(
+            refused.starts_with("event 2 of the history, `tool/result`: the model did not ask")
+        );
+    });
+}
+
 /// A value that has no JSON.
 struct Unwritable;
 

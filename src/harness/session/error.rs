@@ -63,6 +63,16 @@ pub enum SessionError {
         /// The number it should have.
         expected: u64,
     },
+    /// An event of a history is out of its place.
+    #[error("event {index} of the history, `{kind}`: {problem}")]
+    BadHistory {
+        /// Its place, from 0.
+        index: usize,
+        /// Its type.
+        kind: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// No session can have this id.
     #[error("`{}` is not the id of a session", .0.escape_debug())]
     BadId(String),

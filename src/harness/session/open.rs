@@ -7,6 +7,7 @@ use super::{
     error::SessionError,
     event::Event,
     id::{Surroundings, fresh, is_id},
+    trace::Trace,
 };
 use crate::cordis::{Context, Svc, Undo};
 
@@ -74,6 +75,7 @@ impl Svc<Sessions> {
             return Err(SessionError::AlreadyOpen(id.into()));
         }
         check_numbers(&history)?;
+        check_places(&history)?;
         self.adopt(id.into(), history)
     }
 
@@ -108,6 +110,19 @@ impl Svc<Sessions> {
             SessionError::NotKept { id: session.id.clone(), source }
         })
     }
+}
+
+/// However it was kept, a history in which calls and results do not belong together is one that no model can be shown.
+fn check_places(history: &[Event]) -> Result<(), SessionError> {
+    let mut trace = Trace::default();
+    for (index, Event { body, .. }) in history.iter().enumerate() {
+        trace.check_read(body).map_err(|problem| {
+            let kind = body.kind().into();
+            SessionError::BadHistory { index, kind, problem }
+        })?;
+        trace.follow(body);
+    }
+    Ok(())
 }
 
 /// The first number is 0, or 1 in the logs of others; from there each is one more.

@@ -53,12 +53,17 @@ impl Trace {
         self.check_at(body.place(), body)
     }
 
-    /// What is wrong with this event as the next one of a log that somebody wrote. Turn and step may be left out, and
-    /// what the user says may stand anywhere.
+    /// What is wrong with this event as the next one of a log that somebody wrote. They may count otherwise than we do,
+    /// or leave turn and step out; and what the user says may stand anywhere.
     pub fn check_read(&self, body: &EventBody) -> Result<(), String> {
         match body {
             EventBody::UserMessage { .. } => Ok(()),
             EventBody::RequestHeader { .. } if self.in_turn => Ok(()),
+            EventBody::TurnStart { .. } | EventBody::StepStart { .. }
+                if self.next(body).is_some() =>
+            {
+                Ok(())
+            }
             _ => {
                 let ((turn, step), next) = (body.place(), self.next(body).unwrap_or_default());
                 self.check_at((number(turn, next.0), number(step, next.1)), body)

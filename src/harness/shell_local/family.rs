@@ -40,13 +40,25 @@ impl Mark {
     }
 
     /// Whether a process was started with this mark. One that hides its environment, as `sudo` does, is not known by it.
-    fn is_on(&self, process: Pid) -> bool {
-        let vars = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-        vars.split(|it| *it == 0).any(|it| {
-            let value = it.strip_prefix(MARK.as_bytes()).and_then(|it| it.strip_prefix(b"="));
-            value == Some(self.0.as_bytes())
-        })
+    fn is_on(&self, process: Pid) -> Marked {
+        let Ok(vars) = fs::read(format!("/proc/{process}/environ")) else { return Marked::No };
+        let mut values = vars
+            .split(|it| *it == 0)
+            .filter_map(|it| it.strip_prefix(MARK.as_bytes()).and_then(|it| it.strip_prefix(b"=")));
+        match values.next() {
+            Some(value) if value == self.0.as_bytes() => Marked::Yes,
+            None if vars.is_empty() => Marked::Unsure,
+            _ => Marked::No,
+        }
     }
+}
+
+/// Whether a process has a mark.
+enum Marked {
+    Yes,
+    No,
+    /// Its environment is empty: it may be just about to become another program, and get its own in a moment.
+    Unsure,
 }
 
 /// A command and all processes that it started: those of its session, and those that left it for one of their own.
@@ -57,6 +69,8 @@ pub(super) struct Family {
     leader: Pid,
     mark: Mark,
     has_session: Cell<bool>,
+    /// Whose environment was empty when it was looked at last.
+    unsure: RefCell<BTreeSet<Pid>>,
     /// Where the numbers of processes begin again.
     round: i32,
 }
@@ -68,12 +82,14 @@ impl Family {
     pub(super) fn new(leader: Pid, mark: Mark) -> Rc<Self> {
         let round = fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
         let round = round.trim().parse().unwrap_or(i32::MAX);
-        Rc::new(Self { leader, mark, has_session: Cell::new(true), round })
+        let (has_session, unsure) = (Cell::new(true), RefCell::default());
+        Rc::new(Self { leader, mark, has_session, unsure, round })
     }
 
     /// Signals all, the main group first and at once: bash must not see a child die and go on with the next command.
     pub(super) fn signal(&self, signal: Signal) {
-        let groups = self.groups().unwrap_or_else(|| BTreeSet::from([self.leader]));
+        let found = self.look();
+        let groups = found.map_or_else(|| BTreeSet::from([self.leader]), |it| it.groups);
         let (main, others): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|it| *it == self.leader);
         for group in main.into_iter().chain(others) {
@@ -90,34 +106,54 @@ impl Family {
     }
 
     fn is_gone(&self) -> bool {
-        self.groups().map_or_else(|| killpg(self.leader, None).is_err(), |it| it.is_empty())
+        match self.look() {
+            Some(Found { groups, more }) => groups.is_empty() && !more,
+            None => killpg(self.leader, None).is_err(),
+        }
     }
 
-    /// The process groups that have a living process: `timeout` and job control make their own. Only the process table
-    /// tells, and it tells the living from the dead that nobody has buried yet. `None` where there is no such table;
-    /// then the main group is all that can be reached.
-    fn groups(&self) -> Option<BTreeSet<Pid>> {
+    /// Looks for the process groups that have a living process: `timeout` and job control make their own. Only the
+    /// process table tells, and it tells the living from the dead that nobody has buried yet. `None` where there is no
+    /// such table; then the main group is all that can be reached.
+    fn look(&self) -> Option<Found> {
         let all = fs::read_dir("/proc").ok()?.flatten();
         let all = all.filter_map(|it| it.file_name().to_str()?.parse().ok()).map(Pid::from_raw);
-        let (mut groups, mut has_session) = (BTreeSet::new(), false);
+        let (mut groups, mut unsure, mut has_session) = (BTreeSet::new(), BTreeSet::new(), false);
         for process in all {
             // Asked first, because a server has thousands of processes and to read about one takes long.
             let Ok(session) = getsid(Some(process)) else { continue };
             let is_within = session == self.leader && self.has_session.get();
             has_session |= is_within;
-            if is_within || (self.may_have_begun(session) && self.mark.is_on(process)) {
-                groups.extend(living_group(process));
+            if !is_within && !self.may_have_begun(session) {
+                continue;
+            }
+            match if is_within { Marked::Yes } else { self.mark.is_on(process) } {
+                Marked::Yes => groups.extend(living_group(process)),
+                Marked::Unsure if living_group(process).is_some() => drop(unsure.insert(process)),
+                Marked::Unsure | Marked::No => {}
             }
         }
         self.has_session.set(has_session);
-        Some(groups)
+        // Whoever had none at two looks is a stranger.
+        let before = self.unsure.replace(unsure);
+        let more = self.unsure.borrow().iter().any(|it| !before.contains(it));
+        Some(Found { groups, more })
     }
 
     /// A session has the number of its first process, and numbers rise until they begin again: one that is less than
-    /// half of the way round above ours is not older.
+    /// half of the way round above ours is not older. 0 is that of the system itself.
     fn may_have_begun(&self, session: Pid) -> bool {
-        (session.as_raw() - self.leader.as_raw()).rem_euclid(self.round) < self.round / 2
+        session.as_raw() != 0
+            && (session.as_raw() - self.leader.as_raw()).rem_euclid(self.round) < self.round / 2
     }
+}
+
+/// What one look at the process table found.
+struct Found {
+    /// The process groups of the command.
+    groups: BTreeSet<Pid>,
+    /// There may be more at the next look.
+    more: bool,
 }
 
 /// The group of a process, unless it is dead. `stat` is `pid (name) state parent group …`, and a name may hold anything.

@@ -141,6 +141,18 @@ fn h_085_such_an_event_is_no_torn_write_although_its_line_has_no_end() {
 }
 
 #[test]
+fn turns_and_steps_may_be_counted_otherwise_than_here() {
+    let text = turn(&[SAID, ASKS, CALL, RESULT]).replace("\"turn\":1", "\"turn\":7");
+    desk(async move |desk| {
+        desk.put("one", text.replace("\"step\":1", "\"step\":3"));
+
+        let session = desk.resume("one");
+
+        assert_eq!((session.turns(), session.messages().len()), (7, 3));
+    });
+}
+
+#[test]
 fn h_090_a_repair_closes_the_open_turn_of_a_log_that_leaves_numbers_out() {
     let text = turn(&[SAID, SAYS]) + &log(&[BEGIN[0], BEGIN[1], SAID, ASKS, CALL]);
     let numbered = text.lines().enumerate().map(|(seq, line)| {

@@ -21,10 +21,13 @@ fn h_132_a_daemon_with_a_session_of_its_own_is_a_process_left_behind() {
     shell(plain(), async |rig| {
         let mut bell = rig.bell();
 
-        let (result, daemon) = run_and_hear(&rig, &mut bell, DAEMON).await;
+        // Many, because the look may fall on the moment in which one program becomes another.
+        for _ in 0..25 {
+            let (result, daemon) = run_and_hear(&rig, &mut bell, DAEMON).await;
 
-        assert_eq!((result.stdout.text.as_str(), result.left_children), ("started\n", true));
-        assert!(is_there(&daemon));
+            assert_eq!((result.stdout.text.as_str(), result.left_children), ("started\n", true));
+            assert!(is_there(&daemon));
+        }
     });
 }
 
