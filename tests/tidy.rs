@@ -130,28 +130,40 @@ fn the_kernel_does_not_know_that_agents_exist() {
     assert_eq!(importing, Vec::<String>::new());
 }
 
-/// Rows of the agent's specification that the original states.
-const STATED: &[u32] = &[
-    1, 3, 4, 5, 6, 7, 8, 9, 14, 15, 17, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33, 35, 36, 37,
-    38, 39, 44, 46, 47, 48, 49, 50, 51, 52, 56, 57, 62, 65, 66, 67, 68, 69, 70, 71, 72, 76, 78, 79,
-    80, 81, 82, 83, 88, 96, 97, 101, 102, 104, 127, 138, 139, 141, 142, 144, 146, 147, 148, 151,
-    152, 158, 159, 160, 163, 164, 169, 170, 171, 172, 173, 174,
-];
-
 #[test]
-fn every_row_is_proved_by_a_test_of_its_number() {
-    let names: Vec<String> = files("tests", "rs").iter().flat_map(|it| test_names(it)).collect();
+fn every_row_and_case_is_proved_by_a_test_of_its_number() {
+    let names = test_names();
     let proved = |row: &String| names.iter().any(|name| name.contains(row.as_str()));
     let kernel = (1..=227).map(|row| format!("k_{row:03}"));
-    let agent = STATED.iter().map(|row| format!("h_{row:03}"));
-    let missing: Vec<_> = kernel.chain(agent).filter(|row| !proved(row)).collect();
+    let agent = (1..=176).map(|row| format!("h_{row:03}"));
+    let cases = (1..=40).map(|case| format!("a_{case:02}_"));
+    let missing: Vec<_> = kernel.chain(agent).chain(cases).filter(|row| !proved(row)).collect();
 
     assert_eq!(missing, Vec::<String>::new());
 }
 
-fn test_names(path: &str) -> Vec<String> {
-    let name = |rest: &str| rest.split('(').next().unwrap().to_owned();
-    read(path).split("#[test]\nfn ").skip(1).map(name).collect()
+#[test]
+fn behaviour_at_the_edges_is_proved_by_the_tests_that_both_readmes_name() {
+    let names = test_names();
+    let rows = ["README.md", "README.zh.md"].map(|readme| {
+        let text = read(readme);
+        let columns =
+            |row: &str| row.split(" | ").last().unwrap().trim_matches(['`', ' ', '|']).to_owned();
+        let rows = text.lines().filter(|line| line.starts_with("| ") && line.ends_with("` |"));
+        rows.map(columns).filter(|it| it.matches('_').count() > 3).collect::<Vec<_>>()
+    });
+    let unknown: Vec<_> = rows[0].iter().filter(|name| !names.contains(name)).collect();
+
+    assert!(rows[0].len() > 30, "{rows:?}");
+    assert_eq!(rows[0], rows[1]);
+    assert_eq!(unknown, Vec::<&String>::new());
+}
+
+/// Of all tests, those beside the code too.
+fn test_names() -> Vec<String> {
+    let name = |rest: &str| Some(rest.split_once("fn ")?.1.split_once('(')?.0.to_owned());
+    let names = |path: String| read(&path).split("#[test]").filter_map(name).collect::<Vec<_>>();
+    ["src", "tests"].iter().flat_map(|it| files(it, "rs")).flat_map(names).collect()
 }
 
 #[test]
