@@ -16,6 +16,7 @@ impl Folder {
     pub(crate) fn new(address: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let list = include_str!("../../cordis.yml");
+        fs::write(folder.path().join("scripted.yml"), list).expect("the folder is ours");
         let model =
             format!("name: llm-openai\n  config: {{baseUrl: '{address}', model: loopback}}");
         let list = list.replace("name: llm-fake", &model).replace("maxSteps: 25", "maxSteps: 1000");

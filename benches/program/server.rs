@@ -51,7 +51,10 @@ fn serve(stream: &TcpStream, sizes: &Mutex<Vec<usize>>) -> Result<()> {
         sizes.lock().expect("no thread panics").push(body.len());
         let body: Value = serde_json::from_slice(&body)?;
         let mut stream = stream;
-        stream.write_all(&answer(&body))?;
+        // One write an event, as a model sends them; how many come in one read is up to the system.
+        for piece in answer(&body) {
+            stream.write_all(piece.as_bytes())?;
+        }
     }
     Ok(())
 }
@@ -77,7 +80,7 @@ fn request(reader: &mut BufReader<&TcpStream>) -> Result<Option<Vec<u8>>> {
     Ok(Some(body))
 }
 
-fn answer(request: &Value) -> Vec<u8> {
+fn answer(request: &Value) -> Vec<String> {
     let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let since = messages.iter().rposition(|it| it["role"] == "user").unwrap_or_default();
     let asked = messages.get(since).and_then(|it| it["content"].as_str()).unwrap_or_default();
@@ -97,25 +100,27 @@ fn answer(request: &Value) -> Vec<u8> {
     if streams { stream(&chunks, reason) } else { whole(&chunks[0], reason) }
 }
 
-fn whole(message: &Value, reason: &str) -> Vec<u8> {
+fn whole(message: &Value, reason: &str) -> Vec<String> {
     let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": reason}]});
-    http("application/json", &body.to_string())
+    http("application/json", vec![body.to_string()])
 }
 
-fn stream(deltas: &[Value], reason: &str) -> Vec<u8> {
+fn stream(deltas: &[Value], reason: &str) -> Vec<String> {
     let chunk = |delta: &Value, reason: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
         let chunk = json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]});
         format!("data: {chunk}\n\n")
     };
-    let mut body: String = deltas.iter().map(|it| chunk(it, None)).collect();
-    body.push_str(&chunk(&json!({}), Some(reason)));
-    body.push_str("data: [DONE]\n\n");
-    http("text/event-stream", &body)
+    let mut events: Vec<_> = deltas.iter().map(|it| chunk(it, None)).collect();
+    events.push(chunk(&json!({}), Some(reason)));
+    events.push("data: [DONE]\n\n".to_owned());
+    http("text/event-stream", events)
 }
 
-fn http(kind: &str, body: &str) -> Vec<u8> {
-    let length = body.len();
-    format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}")
-        .into()
+fn http(kind: &str, mut pieces: Vec<String>) -> Vec<String> {
+    let length: usize = pieces.iter().map(String::len).sum();
+    let head =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n");
+    pieces[0].insert_str(0, &head);
+    pieces
 }
