@@ -231,7 +231,7 @@ impl Loader {
     async fn look(&self, request: Request) {
         let outcome = self.pass(&request).await;
         if let Err(err) = &outcome {
-            self.say(format!("{} not applied: {}", err.file, err.cause));
+            self.host.emit(&Warning(format!("{} not applied: {}", err.file, err.cause)));
             if request.file && !matches!(err.cause, Cause::Refused(_)) {
                 self.queue.add(Request { file: false, ..request });
             }

@@ -214,3 +214,16 @@ fn a_line_typed_while_nothing_leads_is_a_turn_whose_question_can_be_answered() {
 
     assert_eq!((terminal.ended().1, said(&folder.log())), (0, vec!["one"]));
 }
+
+#[test]
+fn a_save_that_is_not_in_force_is_told_to_those_who_want_it_quiet_too() {
+    let folder = Folder::with(&scripted(HELLO));
+    let mut terminal = Terminal::start(folder.command(&["-q"]));
+    terminal.wait_for("you> ");
+
+    folder.save("- {id: llm, name: llm-fake, confg: {}}\n");
+
+    terminal.wait_for("cordis.yml not applied: ");
+    terminal.type_keys(CTRL_D);
+    terminal.ended();
+}

@@ -14,7 +14,7 @@ impl Emit for Notice {
 }
 
 /// `cordis/warning`: the same for what the user must not miss, however little they want to hear: a guard that guards
-/// nothing, a log that is not kept.
+/// nothing, a log that is not kept, a save that is not in force.
 #[derive(Debug, Clone)]
 pub struct Warning(pub String);
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use super::{KEPT, QUESTION, after_a_turn_that_saves, agent_that_runs, unguarded, with};
 use crate::support::{Folder, events, said};
-use crate::terminal::{CTRL_D, Terminal};
+use crate::terminal::{CTRL_C, CTRL_D, Terminal};
 
 /// The agent, with a watcher that notices a save half a second later.
 fn slowly_watched(command: &str) -> String {
@@ -126,6 +126,9 @@ fn a_change_of_the_user_after_all_that_is_applied_unasked() {
     terminal.wait_for("you> ");
     folder.save(&agent);
     terminal.wait_for("applied cordis.yml (no entry changed)");
+    // Whoever answers this has also done all that belongs to the save before.
+    terminal.type_keys(CTRL_C);
+    terminal.wait_for("Ctrl-C once more");
 
     folder.save(&with(&agent, "approval", "name: approval, config: {tools: []}"));
     terminal.wait_for("[nano-cordis] applied cordis.yml\r\n");

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use nano_cordis::cordis::loader::{self, EntryStatus, LoadError};
 use nano_cordis::cordis::{
     Applied, Context, Loader, LoaderOptions, ModuleError, ModuleKey, ModuleSource, Mount, Notice,
-    PluginDef, Svc,
+    PluginDef, Svc, Warning,
 };
 
 use crate::support::{Journal, Test};
@@ -66,11 +66,13 @@ impl Stage {
         let notices = Journal::default();
         let heard = Rc::new(Notify::new());
         let (lines, bell) = (notices.clone(), heard.clone());
-        let hear = move |_: &Context, Notice(line): &Notice| {
+        let hear = move |line: &String| {
             lines.push(line.clone());
             bell.notify_one();
         };
-        test.root.on(hear).unwrap();
+        let warned = hear.clone();
+        test.root.on(move |_: &Context, Notice(line): &Notice| hear(line)).unwrap();
+        test.root.on(move |_: &Context, Warning(line): &Warning| warned(line)).unwrap();
         Self {
             root: test.root.clone(),
             journal: test.journal.clone(),
