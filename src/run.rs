@@ -15,12 +15,13 @@ mod trace;
 
 use std::convert::Infallible;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 
@@ -28,9 +29,9 @@ use self::announce::announce;
 use self::reports::Reports;
 use self::signals::Signals;
 use crate::cordis::{Builtins, Context, Hurry, LoaderOptions, Notice, Warning};
-use crate::harness::cli::arguments::{Arguments, Refused};
+use crate::harness::cli::arguments::{Arguments, OutputFormat, Refused};
 use crate::harness::cli::console::{Console, Signal};
-use crate::harness::cli::results::misused;
+use crate::harness::cli::results::unbegun;
 use crate::harness::cli::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
 use crate::harness::env::Env;
 use crate::harness::trust::{Confirm, ConfirmChange, Trust};
@@ -41,6 +42,8 @@ const LAST_WORDS: Duration = Duration::from_secs(4);
 const GRACE: Duration = Duration::from_secs(5);
 /// and only so long when somebody is in a hurry.
 const HURRY: Duration = Duration::from_secs(1);
+/// More files than are open before the first plugin is mounted.
+const FILES: usize = 16;
 
 /// Runs the program with these plugins to choose from, and gives its exit status.
 pub fn run(builtins: Builtins) -> ExitCode {
@@ -49,24 +52,37 @@ pub fn run(builtins: Builtins) -> ExitCode {
         Ok(arguments) => arguments,
         Err(Refused::Asked(text)) => return printed(io::stdout(), &text, COMPLETED),
         Err(Refused::Usage(text, format)) => {
-            printed(io::stdout(), &misused(format, &text, MISUSED), MISUSED);
-            return printed(io::stderr(), &format!("nano-cordis: {text}\n"), MISUSED);
+            return refused(format, "usage", &text, MISUSED);
         }
     };
     trace::show(arguments.verbose);
     if !is_hidden {
         tracing::warn!("the memory of this process can be read by others");
     }
-    let runtime = match Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(err) => {
-            return printed(io::stderr(), &format!("nano-cordis: cannot start: {err}\n"), FAILED);
+            let text = format!("cannot start: {err}");
+            return refused(arguments.format(), "configuration", &text, FAILED);
         }
     };
     let status = LocalSet::new().block_on(&runtime, Program::run(arguments, builtins));
     // Work on other threads, such as a name being looked up, is not waited for.
     runtime.shutdown_background();
     ExitCode::from(status)
+}
+
+/// The runtime, which panics instead of giving an error where it may open too few files. So that is tried before.
+fn runtime() -> io::Result<Runtime> {
+    let open = (0..FILES).map(|_| io::stdin().as_fd().try_clone_to_owned());
+    drop(open.collect::<io::Result<Vec<_>>>()?);
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// The end of a run that has not begun.
+fn refused(format: OutputFormat, code: &str, text: &str, status: u8) -> ExitCode {
+    printed(io::stdout(), &unbegun(format, code, text, status), status);
+    printed(io::stderr(), &format!("nano-cordis: {text}\n"), status)
 }
 
 fn printed(mut stream: impl Write, text: &str, status: u8) -> ExitCode {

@@ -122,7 +122,16 @@ fn h_156_a_limit_is_a_reason_of_its_own() {
 
 #[test]
 fn h_156_a_turn_that_a_signal_ends_has_its_object_and_the_status_of_the_signal() {
-    for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+    for signal in [
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGQUIT,
+        Signal::SIGUSR1,
+        Signal::SIGUSR2,
+        Signal::SIGXCPU,
+    ] {
+        let status = 128 + signal as i32;
         let folder = Folder::new();
         let running = Running::start(folder.command(&["--json", "Say hello"]));
 
@@ -133,6 +142,22 @@ fn h_156_a_turn_that_a_signal_ends_has_its_object_and_the_status_of_the_signal()
         let result = result(&ended);
         assert_eq!((&result["reason"], ended.code()), (&json!("aborted"), status));
         assert_eq!((result["session"].is_string(), reason(&folder.log())), (true, "aborted"));
+    }
+}
+
+#[test]
+fn h_156_a_process_that_the_system_gives_nothing_has_its_object() {
+    for few in 4..24 {
+        let folder = Folder::new();
+        let line = format!("ulimit -n {few}; exec nano-cordis --json hi");
+
+        let ended = Running::start(folder.shell_command(&line)).ended();
+
+        // So few that not even the loader of programs can do its work are no matter of ours.
+        if !ended.err.contains("error while loading shared libraries") {
+            assert!(ended.code() < 3, "{few}: {ended:?}");
+            result(&ended);
+        }
     }
 }
 

@@ -138,7 +138,9 @@ fn a_31_ctrl_c_at_the_prompt_clears_the_line_and_only_a_second_one_ends_the_prog
 
 #[test]
 fn a_31_a_signal_ends_the_program_in_order_from_every_state() {
-    for (signal, expected) in [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+    for (signal, expected) in
+        [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129), (Signal::SIGQUIT, 131)]
+    {
         for state in ALL {
             let folder = state.folder();
             let mut terminal = Terminal::start(folder.command(&[]));

@@ -110,10 +110,10 @@ impl TurnResult {
     }
 }
 
-/// What a command line that cannot be read comes to.
-pub(crate) fn misused(format: OutputFormat, message: &str, exit_code: u8) -> String {
+/// What a run comes to that could not even begin.
+pub(crate) fn unbegun(format: OutputFormat, code: &str, message: &str, exit_code: u8) -> String {
     let results = Results::new(format, false);
-    results.failed("usage", message);
+    results.failed(code, message);
     results.last(exit_code)
 }
 

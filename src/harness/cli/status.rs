@@ -1,4 +1,4 @@
-//! The exit statuses of the program, all of them.
+//! The exit statuses of the program, all of them; and 128 + N for each other signal N that ends it.
 //!
 //! Part of `cli`.
 
@@ -16,5 +16,3 @@ pub const HANGUP: u8 = 128 + 1;
 pub const INTERRUPTED: u8 = 128 + 2;
 /// The reader of stdout has gone.
 pub const STDOUT_CLOSED: u8 = 128 + 13;
-/// Asked to stop.
-pub const TERMINATED: u8 = 128 + 15;

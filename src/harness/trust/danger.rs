@@ -1,7 +1,7 @@
 //! Part of `trust`: what in a change would give the agent more power than it has, in the user's words.
 //!
 //! Watch for: only what is listed here is dangerous. A change of the persona, of a limit or of the model is not: it does
-//! not decide what runs, who is asked, or where the key goes.
+//! not decide what runs, who is asked, or where the key goes; unless it takes a variable out of the environment.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn of_entry(change: &EntryChange) -> Vec<String> {
         (Some(_), None) if starts => vec![format!("`{id}` would no longer run")],
         (_, Some(after)) if starts => vec![format!("`{id}` would run {}", after.name)],
         (_, Some(after)) if change.guard => vec![guard(id, before, after)],
-        _ => keys(id, before, after),
+        _ => keys(id, before, after).into_iter().chain(variables(id, before, after)).collect(),
     }
 }
 
@@ -65,6 +65,32 @@ fn keys(id: &str, before: Option<&Entry>, after: Option<&Entry>) -> Vec<String> 
     let set = set.map(|(path, value)| format!("`{id}` would have {path} {}", masked(value)));
     let gone = before.iter().filter(|(path, _)| after.iter().all(|it| it.0 != *path));
     set.chain(gone.map(|(path, _)| format!("`{id}` would have no {path}"))).collect()
+}
+
+/// What a config would newly take out of the environment. The variable of a key need not look like one, and a setting
+/// such as the persona is logged and sent.
+fn variables(id: &str, before: Option<&Entry>, after: Option<&Entry>) -> Vec<String> {
+    let before = before.map(|it| placeholders("", &it.config)).unwrap_or_default();
+    let after = after.map(|it| placeholders("", &it.config)).unwrap_or_default();
+    let fresh = after.into_iter().filter(|it| !before.contains(it));
+    fresh.map(|(path, text)| format!("`{id}` would have {path} {}", Value::from(text))).collect()
+}
+
+/// Dotted paths and texts of what holds a placeholder, wherever it stands in a config.
+fn placeholders(at: &str, config: &Value) -> Vec<(String, String)> {
+    let inner = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+    match config {
+        Value::String(text) if text.contains("${") => vec![(at.to_owned(), text.clone())],
+        Value::Object(map) => {
+            let others = map.iter().filter(|(key, _)| !PATHS_OF_KEYS.contains(&key.as_str()));
+            others.flat_map(|(key, value)| placeholders(&inner(key), value)).collect()
+        }
+        Value::Array(items) => {
+            let each = items.iter().enumerate();
+            each.flat_map(|(index, it)| placeholders(&inner(&index.to_string()), it)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Dotted paths and values of the settings that matter, wherever they stand in a config.
@@ -156,6 +182,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_newly_taken_out_of_the_environment_is_dangerous() {
+        let persona = |text: &str| entry("prompt", json!({ "persona": text }));
+        let deep = |text: &str| entry("many", json!({ "list": [{ "a": text }] }));
+        for (before, after, expected) in [
+            (
+                persona("a"),
+                persona("Key: ${DEEP} \u{1b}"),
+                r#"`it` would have persona "Key: ${DEEP} \u001b""#,
+            ),
+            (None, persona("${DEEP}"), r#"`it` would have persona "${DEEP}""#),
+            (persona("${HOME}"), persona("${DEEP}"), r#"`it` would have persona "${DEEP}""#),
+            (None, deep("${DEEP:-x}"), r#"`it` would have list.0.a "${DEEP:-x}""#),
+        ] {
+            assert_eq!(dangers_of(before, after, false), [expected]);
+        }
+    }
+
+    #[test]
     fn what_does_not_decide_what_runs_who_is_asked_or_where_keys_go_is_not() {
         let guard = || entry("approval", json!({ "tools": ["bash"] }));
         for (before, after, is_guard) in [
@@ -166,6 +210,17 @@ mod tests {
             ),
             (entry("prompt", Value::Null), None, false),
             (None, entry("llm-fake", json!({ "script": [] })), false),
+            // The variable was read before, or is no more.
+            (
+                entry("prompt", json!({ "persona": "${A}" })),
+                entry("prompt", json!({ "persona": "${A}", "x": 1 })),
+                false,
+            ),
+            (
+                entry("prompt", json!({ "persona": "${A}" })),
+                entry("prompt", json!({ "persona": "a" })),
+                false,
+            ),
             // It had failed and is tried again.
             (guard(), guard(), true),
             (disabled(guard()), None, true),
