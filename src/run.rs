@@ -1,6 +1,7 @@
 //! One run of the program: root context, loader, signals, exit status.
 //!
-//! Provides `console`, `env` and `trust` on the root context; emits `console/signal`; listens to `cordis/notice`.
+//! Provides `console`, `env` and `trust` on the root context; emits `console/signal`, `cordis/hurry` and `env/check`;
+//! listens to `cordis/notice`, `cordis/warning` and `loader/before-apply`; answers `trust/confirm`.
 //! Full-size counterpart: the launchers of the applications.
 //! Watch for: it knows the loader and the console, and nothing of agents. Whether there is a conversation is decided by
 //! the list of plugins.

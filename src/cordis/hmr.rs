@@ -1,6 +1,6 @@
 //! Hmr: sees that a file was saved and tells the loader which.
 //!
-//! Needs `loader`. Listens to nothing. Provides nothing.
+//! Needs `loader`. Raises `cordis/notice`. Listens to nothing, provides nothing.
 //! Full-size counterpart: plugin-hmr, which follows the imports of a module as well. Here the files that the loader names
 //! count, and nothing else.
 //! Watch for: an event is only a reason to look. What counts is whether a file is another one than the loader last read,

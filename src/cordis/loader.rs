@@ -1,8 +1,9 @@
 //! Loader: reads `cordis.yml`, mounts each entry as a plugin, and keeps what runs equal to the file.
 //!
 //! Provides `loader`. Raises `loader/before-apply`, `loader/applied` and `cordis/notice`. Needs nothing.
-//! Full-size counterpart: plugin-loader and plugin-include. Its folder has the parts: `entries` reads the list,
-//! `placeholders` fills it in, `plan` compares it with what runs, `diagnose` finds words for what is missing.
+//! Full-size counterpart: plugin-loader and plugin-include. Its folder has the parts: `files` and `owner` guard what is
+//! read, `tree` and `entries` read the list, `placeholders` fills it in, `plan` compares it with what runs, `diagnose` and
+//! `words` say what came of it.
 //! Watch for: entries are mounted on the loader's own context, never on that of the caller. The caller is hmr, and what
 //! hmr owned would die with it. And: nothing is unmounted before the whole save is known to be good.
 
@@ -34,6 +35,7 @@ use std::{
 
 use tokio::sync::watch;
 
+pub(crate) use self::placeholders::secret_part;
 pub use self::{
     change::{Applied, BeforeApply, Change, EntryChange, Notice, Warning},
     diagnose::{EntryStatus, Standing},

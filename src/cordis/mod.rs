@@ -37,7 +37,7 @@ pub use self::guard::{LocalBoxFuture, catch_panic};
 pub use self::loader::{
     Applied, BeforeApply, Change, EntryChange, Loader, LoaderOptions, Notice, Warning,
 };
-pub use self::module::{Builtins, ModuleError, ModuleKey, ModuleSource, is_script};
+pub use self::module::{Builtins, ModuleError, ModuleKey, ModuleSource, is_script, plain_name};
 pub use self::mount::{Disposing, Mount};
 pub use self::plugin::{
     Body, Checked, ConfigType, Declared, Needs, NoConfig, Plugin, PluginDef, Secret, ServicePlugin,

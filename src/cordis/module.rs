@@ -94,7 +94,7 @@ impl Builtins {
 
 impl ModuleSource for Builtins {
     fn resolve(&self, name: &str, _base: &Path) -> Result<ModuleKey, ModuleError> {
-        let plain = original_name(name).unwrap_or(name);
+        let plain = plain_name(name);
         let known = self.0.contains_key(plain);
         known.then(|| ModuleKey(plain.into())).ok_or_else(|| self.unknown(name, plain))
     }
@@ -120,6 +120,11 @@ pub(super) fn original_name(name: &str) -> Option<&str> {
     let inner =
         name.strip_prefix("./src/harness/").or_else(|| name.strip_prefix("./src/cordis/"))?;
     inner.strip_suffix(".ts").filter(|it| !it.contains('/'))
+}
+
+/// The name of a built-in, by whichever of its names an entry calls it.
+pub fn plain_name(name: &str) -> &str {
+    original_name(name).unwrap_or(name)
 }
 
 /// Whether a name is the path of a script, and not one of the built-ins, of which the original speaks by path.

@@ -1,7 +1,7 @@
 //! Agent loop: one text of the user becomes a turn, that is model requests and tool calls until the model calls nothing.
 //!
-//! Needs `llm`, `tools`, `prompt`; asks `loader` and tells `trust` if they are there. Provides `agentLoop`. Listens to `loader/before-apply`.
-//! Raises `agent/request`, `assistant/delta`.
+//! Needs `llm`, `tools`, `prompt`; asks `loader` and tells `trust` if they are there. Provides `agentLoop`. Listens to
+//! `loader/before-apply`. Raises `agent/request`, `assistant/delta`, `cordis/notice`.
 //! Full-size counterpart: the core agent and agent-loop packages.
 //! Watch for: the loop does not know that approval, persistence or the command line exist. It keeps no state of a
 //! conversation: a request is the newest header of the log and the messages derived from it, nothing else. Whatever

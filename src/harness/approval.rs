@@ -1,6 +1,7 @@
 //! Approval: asks the user before a guarded tool runs.
 //!
-//! Needs `tools`. Listens to `tools/pre-execute`, `tools/changed`, `loader/applied`. Raises `approval/request`.
+//! Needs `tools`. Listens to `tools/pre-execute`, `tools/changed`, `loader/applied`. Raises `approval/request` and
+//! `cordis/warning`.
 //! Full-size counterpart: the user-approval package.
 //! Watch for: silence, a failure and anything but a clear yes are a no. Nothing else in the agent knows this plugin:
 //! without its entry no one asks.

@@ -2,7 +2,9 @@
 //!
 //! Needs `console`, `session`, `agentLoop`; uses `persistence` and `loader` if they are there. Listens to `session/event`,
 //! `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console` belongs to the process
-//! (arguments, input, screen), `transcript` lays a turn out, `answer` says what a line means, `text` makes text harmless.
+//! (with `arguments`, `input`, `stdin`, `asking`, `confirm`, `screen`, `output`); `opening` and `ending` are the two ends of
+//! a conversation; `printer` chooses between `transcript`, for people, and `results`, for programs; `answer`, `outcome`,
+//! `usage` and `listing` find the words, and `text` makes those of others harmless.
 //! Full-size counterpart: the headless bundle and the command line application.
 //! Watch for: it is a subscriber and nothing else. Nothing knows that it exists, and a web page would do the same things.
 

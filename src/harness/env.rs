@@ -4,6 +4,8 @@
 //! Full-size counterpart: the `ctx.env` of a host application.
 //! Watch for: it is read once. A test gives its own with [`Env::fixed`] and never touches the process.
 
+pub(crate) mod mask;
+
 use std::{cell::RefCell, collections::BTreeMap, ffi::OsString, rc::Rc};
 
 use crate::cordis::{Emit, Error, Service, Svc, Undo};

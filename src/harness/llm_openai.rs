@@ -1,13 +1,13 @@
 //! The model behind an OpenAI-compatible address: chat completions over HTTP.
 //!
-//! Needs `env`. Provides `llm`. Listens to `shell/env` and `tools/post-execute`.
+//! Needs `env`. Provides `llm`. Listens to `env/check`, `shell/env`, `tools/post-execute`. Raises `cordis/warning`.
 //! Full-size counterpart: the llm-deepseek package.
 //! Watch for: the request goes out as it is in the log, but for the few changes in `wire.rs`; the key goes nowhere but
 //! into one header, and what servers and commands say is masked where it holds the key.
 //!
 //! Its folder, in the order of a request: `endpoint`, `proxy`, `key` (where, which way, who); `wire` (what is sent);
 //! `client`, `http`, `retry` (the way there, its limits, another try); `body` (what comes, while it comes), `sse`,
-//! `stream`, `calls` (pieces), `reply`, `mend` (the whole); `answer`, `mask` (what errors and the screen may say).
+//! `stream`, `calls` (pieces), `reply`, `mend` (the whole); `answer` (what errors may say).
 
 mod answer;
 mod body;
@@ -16,7 +16,6 @@ mod client;
 mod endpoint;
 mod http;
 mod key;
-mod mask;
 mod mend;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod probe;

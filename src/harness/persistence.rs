@@ -1,6 +1,7 @@
 //! Persistence: each event of a session is a line of `<dir>/<id>.jsonl`, written before anybody hears of the event.
 //!
-//! Needs `session`, whose store it is. Provides `persistence`: load, list, repair. Raises `cordis/notice`.
+//! Needs `session`, whose store it is. Provides `persistence`: load, list, repair. Raises `cordis/notice` and
+//! `cordis/warning`.
 //! Full-size counterpart: the packages session-persistence and session-persistence-jsonl.
 //! Watch for: a log is judged before it is touched. What is refused keeps every byte, and its file is locked against
 //! other processes from the judgement to the last event.

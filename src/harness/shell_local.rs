@@ -1,6 +1,6 @@
 //! Shell, local: runs commands with the bash of this machine.
 //!
-//! Needs `env`. Provides `shell`. Raises `shell/env`. Listens to `cordis/hurry`.
+//! Needs `env`; tells `trust` if it is there. Provides `shell`. Raises `shell/env`. Listens to `cordis/hurry`.
 //! Full-size counterpart: the local bash package.
 //! Watch for: a command has ended when its bash has, not when its output has. One task lives as long as the last process
 //! of a command does, and hands out the result on the way; whatever is left when the plugin unloads is stopped then.
@@ -8,7 +8,6 @@
 mod capture;
 mod child;
 mod family;
-mod mask;
 
 use std::{
     cell::Cell,
@@ -39,7 +38,7 @@ use self::{
 use crate::{
     cordis::{BoxError, Context, Hurry, LocalBoxFuture, Optional, Svc},
     harness::{
-        env::Env,
+        env::{Env, mask::Mask},
         shell::{Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env},
         trust::{Acting, Trust},
     },
@@ -161,7 +160,7 @@ impl LocalShell {
             Err(err) => return drop(answer.send(Err(err))),
         };
         self.families.borrow_mut().push(Rc::clone(&child.family));
-        let prints = Prints::new(&spec.spill_dir, &self.env.secrets());
+        let prints = Prints::new(&spec.spill_dir, &Mask::new(self.env.secrets()));
         join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
     }
 

@@ -12,6 +12,7 @@ mod suspicion;
 
 use tokio::sync::watch;
 
+pub(crate) use self::danger::settings;
 pub use self::suspicion::{Acting, Trust};
 use crate::{cordis::Serial, harness::approval::Answer};
 

@@ -11,8 +11,9 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use crate::cordis::loader::Entry;
-use crate::cordis::{BeforeApply, Context, Error, is_script};
+use crate::cordis::{BeforeApply, Context, Error, is_script, plain_name};
 use crate::harness::cli::console::Console;
+use crate::harness::trust::settings;
 
 /// Plugins that start programs.
 const STARTERS: [&str; 3] = ["shell-local", "mcp", "hooks"];
@@ -33,25 +34,20 @@ pub(super) fn announce(root: &Context, console: &Rc<Console>) -> Result<(), Erro
 
 fn announcement(file: &str, entries: &[&Entry]) -> String {
     let entries: Vec<_> = entries.iter().filter(|it| !it.disabled).collect();
-    let settings = |key: &str| -> Vec<String> {
-        let mut found = Vec::new();
-        for entry in &entries {
-            collect(&entry.config, key, &mut found);
-        }
-        found
+    let all: Vec<_> = entries.iter().flat_map(|it| settings("", &it.config)).collect();
+    let texts = |key: &str| -> Vec<String> {
+        let named = all.iter().filter(|(path, _)| path.rsplit('.').next() == Some(key));
+        named.filter_map(|(_, value)| value.as_str().map(str::to_owned)).collect()
     };
     let named = |wanted: &dyn Fn(&str) -> bool| -> Vec<String> {
         entries.iter().map(|it| it.name.clone()).filter(|it| wanted(it)).collect()
     };
-    let is_starter = |name: &str| {
-        let plain = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".ts");
-        STARTERS.contains(&plain)
-    };
+    let is_starter = |name: &str| STARTERS.contains(&plain_name(name));
     let asked = entries.iter().filter(|it| it.name.contains("approval"));
     let asked = asked.filter_map(|it| it.config["tools"].as_array()).flatten();
     let parts = [
-        ("requests go to", settings("baseUrl").iter().map(|it| host(it).to_owned()).collect()),
-        ("the key is in", settings("apiKeyEnv")),
+        ("requests go to", texts("baseUrl").iter().map(|it| host(it).to_owned()).collect()),
+        ("the key is in", texts("apiKeyEnv")),
         ("asked about:", asked.filter_map(Value::as_str).map(str::to_owned).collect()),
         ("scripts:", named(&is_script)),
         ("programs are started by", named(&is_starter)),
@@ -61,18 +57,6 @@ fn announcement(file: &str, entries: &[&Entry]) -> String {
         _ => (!names.is_empty()).then(|| format!("{what} {}", names.join(", "))),
     });
     format!("{file} decides what runs here: {}", said.collect::<Vec<_>>().join("; "))
-}
-
-/// The texts of a setting, wherever it stands.
-fn collect(config: &Value, wanted: &str, found: &mut Vec<String>) {
-    match config {
-        Value::Object(map) => map.iter().for_each(|(key, value)| match value.as_str() {
-            Some(text) if key == wanted => found.push(text.to_owned()),
-            _ => collect(value, wanted, found),
-        }),
-        Value::Array(items) => items.iter().for_each(|it| collect(it, wanted, found)),
-        _ => {}
-    }
 }
 
 /// The host and port of an address, without what may be secret in it.

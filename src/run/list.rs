@@ -8,8 +8,10 @@ use std::rc::Rc;
 
 use serde_json::json;
 
-use crate::cordis::loader::Standing;
-use crate::cordis::{Builtins, Loader, LoaderOptions, ModuleKey, ModuleSource, PluginDef, State};
+use crate::cordis::loader::{EntryStatus, Standing};
+use crate::cordis::{
+    Builtins, Loader, LoaderOptions, ModuleKey, ModuleSource, PluginDef, State, plain_name,
+};
 use crate::harness::cli::arguments::Arguments;
 use crate::harness::env::Env;
 
@@ -53,9 +55,6 @@ fn file_here() -> Option<PathBuf> {
 
 /// Whether a save of the list would be noticed.
 pub(super) fn notices_saves(loader: &Loader) -> bool {
-    let is_watcher = |name: &str| name == WATCHER || name.ends_with("/hmr.ts");
-    loader
-        .entries()
-        .iter()
-        .any(|it| is_watcher(&it.name) && it.standing == Standing::Mounted(State::Active))
+    let runs = |it: &EntryStatus| it.standing == Standing::Mounted(State::Active);
+    loader.entries().iter().any(|it| plain_name(&it.name) == WATCHER && runs(it))
 }

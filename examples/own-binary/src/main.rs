@@ -1,6 +1,7 @@
 //! A binary of one's own: nano-cordis with plugins that it does not have.
 //!
-//! Run `cargo run -- "What day is it?"` in this folder: its `cordis.yml` lists them beside the built-in ones.
+//! Run `cargo run -- "What day is it?"` in this folder: its `cordis.yml` lists `facts` and `tool-date` beside the
+//! built-in ones. `shell-readonly` waits for an entry `{ id: shell, name: shell-readonly }` and one for `tool-bash`.
 
 mod facts;
 mod shell_readonly;

@@ -46,7 +46,7 @@ pub async fn apply(
         config.description,
         async |arguments: Arguments, _call| {
             let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
-            let shift = Duration::from_secs(86_400 * arguments.days.unsigned_abs());
+            let shift = Duration::from_secs(arguments.days.unsigned_abs().saturating_mul(86_400));
             let then =
                 if arguments.days < 0 { now.checked_sub(shift) } else { now.checked_add(shift) };
             Ok(format!(

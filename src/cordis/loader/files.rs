@@ -51,11 +51,14 @@ impl Print {
     }
 
     fn of(read: &Result<impl AsRef<[u8]>, impl Borrow<Error>>) -> Self {
-        let bytes = match read {
-            Ok(bytes) => bytes.as_ref(),
-            Err(err) if err.borrow().kind() == ErrorKind::InvalidInput => return Self::NoFile,
-            Err(_) => return Self::Missing,
-        };
+        match read {
+            Ok(bytes) => Self::of_bytes(bytes.as_ref()),
+            Err(err) if err.borrow().kind() == ErrorKind::InvalidInput => Self::NoFile,
+            Err(_) => Self::Missing,
+        }
+    }
+
+    pub(super) fn of_bytes(bytes: &[u8]) -> Self {
         if bytes.trim_ascii().is_empty() {
             return Self::Blank;
         }

@@ -8,9 +8,6 @@ use serde_json::{Map, Value};
 
 use super::{entries::value, schema::Field, tree::join};
 
-/// Parts of a variable's name that say that its value is a secret.
-const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
-
 /// Looks up one variable of the environment.
 pub(super) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -134,9 +131,7 @@ impl<'a> Filling<'a> {
         default: Option<&str>,
         field: Option<Field<'_>>,
     ) -> Result<String, String> {
-        let upper = name.to_uppercase();
-        let secret = SECRET.iter().find(|it| upper.contains(**it));
-        if let (Some(part), false) = (secret, field.is_some_and(Field::is_secret)) {
+        if let (Some(part), false) = (secret_part(name), field.is_some_and(Field::is_secret)) {
             return Err(format!(
                 "`{name}` may be a secret ({part}), and this field is not kept secret"
             ));
@@ -148,6 +143,14 @@ impl<'a> Filling<'a> {
             (None, None) => Err(format!("the environment variable `{name}` is not set")),
         }
     }
+}
+
+/// The part of a variable's name that says that its value is a secret, if one does.
+pub(crate) fn secret_part(name: &str) -> Option<&'static str> {
+    let name = name.to_uppercase();
+    ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]
+        .into_iter()
+        .find(|it| name.contains(it))
 }
 
 /// Whether anything in a config is not what it says.

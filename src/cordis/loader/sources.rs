@@ -47,9 +47,15 @@ impl Loader {
         self.modules().into_iter().filter(uses).collect()
     }
 
-    /// Whether a file says something else than was read of it: whoever watches has not told yet, or will never.
+    /// Whether the list says something else than what is in force, or a module than what was read of it: whoever watches
+    /// has not told yet, or will never, or it was told and refused.
     pub fn is_behind(&self) -> bool {
-        self.watched().iter().any(|path| self.files.last(path) != Some(Print::look(path)))
+        let is_list = |path: &Path| self.options.file.as_deref() == Some(path);
+        let in_force = |path: &Path| match is_list(path) {
+            true => Some(Print::of_bytes(self.text.borrow().as_bytes())),
+            false => self.files.last(path),
+        };
+        self.watched().iter().any(|path| in_force(path) != Some(Print::look(path)))
     }
 
     /// The files of a module. The original's name of a built-in counts, so that saving such a file is not met by silence.

@@ -1,7 +1,8 @@
 //! What the console says: the conversation, news, and results for programs.
 //!
 //! Part of `cli`.
-//! Watch for: nobody else writes to stdout or stderr. News is made harmless here; the conversation was before.
+//! Watch for: while the program runs nobody else writes to stdout, and to stderr only `--verbose` does. News is made
+//! harmless here; the conversation was before.
 
 use std::io::ErrorKind;
 

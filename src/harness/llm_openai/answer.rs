@@ -9,10 +9,9 @@ use serde_json::Value;
 
 use super::{
     endpoint::{base_of, shown},
-    mask::Mask,
     mend,
 };
-use crate::harness::llm::LlmError;
+use crate::harness::{env::mask::Mask, llm::LlmError};
 
 const LONGEST_QUOTE: usize = 500;
 

@@ -4,12 +4,14 @@
 
 use super::{
     answer::Answer,
-    mask::{Mask, Veil},
     reply,
     sse::Events,
     stream::{Fault, LARGEST, Stream},
 };
-use crate::harness::llm::{Delta, LlmError, Reply};
+use crate::harness::{
+    env::mask::{Mask, Veil},
+    llm::{Delta, LlmError, Reply},
+};
 
 /// What errors may quote of a stream.
 const LONGEST_START: usize = 2_000;

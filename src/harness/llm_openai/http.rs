@@ -18,11 +18,10 @@ use super::{
     client::{self, Built},
     endpoint::shown,
     key::Key,
-    mask::Mask,
     retry::{self, Failed},
 };
 use crate::harness::{
-    env::Env,
+    env::{Env, mask::Mask},
     llm::{Delta, LlmError, Reply},
 };
 
@@ -186,7 +185,10 @@ impl Http {
     /// How long to wait for the next bytes. Any byte ends the wait, but bytes alone are no progress for ever.
     fn limit(&self, body: &Body, has_begun: bool, progress: Instant) -> Limit {
         let silence = match has_begun {
-            _ if body.is_whole() => Limit { left: LAST_WORDS, ..self.first_byte() },
+            _ if body.is_whole() => {
+                let left = LAST_WORDS.saturating_sub(progress.elapsed());
+                Limit { left, ..self.first_byte() }
+            }
             true => Limit::of(self.config.silence_timeout_ms, "silenceTimeoutMs"),
             false => self.first_byte(),
         };

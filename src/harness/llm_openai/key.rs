@@ -1,15 +1,14 @@
 //! The key: its variable is named in the file, its value is read for each request and shown nowhere.
 
-use std::{borrow::Cow, ffi::OsStr};
+use std::{borrow::Cow, ffi::OsStr, rc::Rc};
 
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
-use super::mask::Mask;
 use crate::{
     cordis::{BoxError, Context, Svc, Warning},
     harness::{
-        env::{Checking, Env},
+        env::{Checking, Env, mask::Mask},
         llm::LlmError,
         shell::ShellEnv,
         tools::{PostExecute, ToolResult},
@@ -44,6 +43,9 @@ impl AsRef<OsStr> for VariableName {
     }
 }
 
+/// What is shorter is no secret but the made-up key of a local server, and may be a word.
+const SHORTEST_SECRET: usize = 8;
+
 /// A key fit to be sent.
 pub(super) struct Key(String);
 
@@ -73,7 +75,17 @@ impl Key {
 
     /// What hides this key.
     pub(super) fn mask(&self) -> Mask {
-        Mask::new(&self.0)
+        Mask::new(self.forms())
+    }
+
+    /// How it may be written: JSON may have it with its slashes escaped.
+    fn forms(&self) -> Vec<Rc<str>> {
+        if self.0.len() < SHORTEST_SECRET {
+            return Vec::new();
+        }
+        let mut forms = vec![self.0.as_str().into(), self.0.replace('/', "\\/").into()];
+        forms.dedup();
+        forms
     }
 }
 
@@ -88,10 +100,11 @@ pub(super) fn keep_secret(
         let problem = problem.to_string();
         ctx.on(move |ctx, _: &Checking| ctx.emit(&Warning(problem.clone())))?;
     }
-    let mask = key.map(|it| it.mask()).unwrap_or_default();
-    for form in mask.forms() {
+    let forms = key.map(|it| it.forms()).unwrap_or_default();
+    for form in &forms {
         env.hide(form)?;
     }
+    let mask = Mask::new(forms);
     let copies = mask.clone();
     ctx.intercept::<ShellEnv>(async move |_, _, next| {
         let mut vars = next.run().await?;

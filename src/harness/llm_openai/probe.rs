@@ -7,10 +7,12 @@ use reqwest::StatusCode;
 use super::{
     answer::Answer,
     body::Body,
-    mask::Mask,
     sse::{Event, Events},
 };
-use crate::harness::llm::{Delta, LlmError, Reply};
+use crate::harness::{
+    env::mask::Mask,
+    llm::{Delta, LlmError, Reply},
+};
 
 const KEY: &str = "sk-secret";
 
@@ -73,7 +75,7 @@ fn read(pieces: &[&[u8]]) -> (Result<Reply, LlmError>, String) {
         location: None,
         retry_after: None,
         text: String::new(),
-        mask: Mask::new(KEY),
+        mask: Mask::new([KEY.into()]),
     };
     let (mut body, shown) = (Body::default(), RefCell::new(String::new()));
     let on_delta = |delta: Delta| {

@@ -11,7 +11,7 @@ use std::{
 
 use super::ShellError;
 use crate::{
-    cordis::{Context, Waterfall},
+    cordis::{Context, Waterfall, loader::secret_part},
     harness::env::Env,
 };
 
@@ -37,15 +37,9 @@ pub async fn child_env(ctx: &Context, env: &Env, pass: &[String]) -> Result<Vars
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
     };
-    let open = Rc::new(own(&|name| !looks_secret(name)));
+    let open = Rc::new(own(&|name| secret_part(&name.to_string_lossy()).is_none()));
     let vars = ctx.waterfall::<ShellEnv>(open, async |vars: Rc<Vars>| Ok(Vars::clone(&vars))).await;
     let mut vars = vars.map_err(|source| ShellError::Environment { source })?;
     vars.extend(own(&|name| pass.iter().any(|it| name == it.as_str())));
     Ok(vars)
-}
-
-fn looks_secret(name: &OsStr) -> bool {
-    const WORDS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
-    let name = name.to_string_lossy().to_uppercase();
-    WORDS.iter().any(|word| name.contains(word))
 }

@@ -11,7 +11,6 @@ use std::{
     io::{self, ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    rc::Rc,
 };
 
 use tokio::{
@@ -21,8 +20,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::mask::Mask;
-use crate::harness::shell::Output;
+use crate::harness::{
+    env::mask::{Mask, Sieve},
+    shell::Output,
+};
 
 const HEAD: usize = 20_000;
 const TAIL: usize = 10_000;
@@ -37,9 +38,9 @@ pub(super) struct Prints {
 }
 
 impl Prints {
-    /// For a command whose output may hold these secrets.
-    pub(super) fn new(spill_dir: &Path, secrets: &[Rc<str>]) -> Self {
-        let stream = || RefCell::new(Capture::new(spill_dir, Mask::new(secrets)));
+    /// For a command whose output may hold what this mask hides.
+    pub(super) fn new(spill_dir: &Path, mask: &Mask) -> Self {
+        let stream = || RefCell::new(Capture::new(spill_dir, mask.clone()));
         Self { stdout: stream(), stderr: stream(), ended: CancellationToken::new() }
     }
 
@@ -67,7 +68,7 @@ struct Capture {
     tail: VecDeque<u8>,
     total: usize,
     spill: Spill,
-    mask: Mask,
+    sieve: Sieve,
     is_open: bool,
 }
 
@@ -88,16 +89,17 @@ async fn pump(mut pipe: impl AsyncRead + Unpin, capture: &RefCell<Capture>) {
 impl Capture {
     fn new(spill_dir: &Path, mask: Mask) -> Self {
         let spill = Spill::Unused(spill_dir.to_path_buf());
-        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill, mask, is_open: true }
+        let sieve = Sieve::new(mask);
+        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill, sieve, is_open: true }
     }
 
     fn read(&mut self, bytes: &[u8]) {
         if !self.is_open {
             return;
         }
-        let mut mask = std::mem::take(&mut self.mask);
-        mask.pass(bytes, |it| self.push(it));
-        self.mask = mask;
+        let mut sieve = std::mem::take(&mut self.sieve);
+        sieve.pass(bytes, |it| self.push(it));
+        self.sieve = sieve;
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -113,7 +115,7 @@ impl Capture {
 
     fn close(&mut self) -> Output {
         self.is_open = false;
-        let last = self.mask.rest();
+        let last = self.sieve.rest();
         self.push(&last);
         let tail = self.tail.make_contiguous();
         if self.total <= HEAD + TAIL {

@@ -30,6 +30,7 @@ const QUIET: [(&str, &str); 7] = [
     ("GIT_SEQUENCE_EDITOR", "true"),
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
+
 /// A command that was started.
 pub(super) struct Child {
     leader: Box<dyn ChildWrapper>,

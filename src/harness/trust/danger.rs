@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::cordis::{EntryChange, is_script, loader::Entry};
+use crate::cordis::{EntryChange, is_script, loader::Entry, plain_name};
 
 /// Plugins that start programs of the user's choice.
 const STARTERS: [&str; 2] = ["mcp", "hooks"];
@@ -38,7 +38,7 @@ fn running(entry: Option<&Entry>) -> Option<&Entry> {
 }
 
 fn starts_programs(name: &str) -> bool {
-    is_script(name) || STARTERS.contains(&name)
+    is_script(name) || STARTERS.contains(&plain_name(name))
 }
 
 fn guard(id: &str, before: Option<&Entry>, after: &Entry) -> String {
@@ -94,7 +94,7 @@ fn placeholders(at: &str, config: &Value) -> Vec<(String, String)> {
 }
 
 /// Dotted paths and values of the settings that matter, wherever they stand in a config.
-fn settings(at: &str, config: &Value) -> Vec<(String, Value)> {
+pub(crate) fn settings(at: &str, config: &Value) -> Vec<(String, Value)> {
     let inner = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
     match config {
         Value::Object(map) => map
@@ -113,12 +113,17 @@ fn settings(at: &str, config: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// An address may hold a key in its query.
+/// An address may hold a key in its query, or a password before its host.
 fn masked(value: &Value) -> String {
-    match value.as_str().and_then(|it| it.split_once('?')) {
-        Some((address, _)) => format!("\"{address}?***\""),
-        None => value.to_string(),
-    }
+    let Some(text) = value.as_str() else { return value.to_string() };
+    let (address, query) = text.split_once('?').map_or((text, ""), |(it, _)| (it, "?***"));
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let host = rest.split('/').next().unwrap_or(rest);
+    let shown = match host.rsplit_once('@') {
+        Some((user, _)) => format!("{scheme}://***{}{query}", &rest[user.len()..]),
+        None => format!("{address}{query}"),
+    };
+    Value::from(shown).to_string()
 }
 
 #[cfg(test)]
@@ -155,6 +160,7 @@ mod tests {
             (None, entry("plugins/x.js", json!({})), "`it` would run plugins/x.js"),
             (None, entry("mcp", json!({ "command": "x" })), "`it` would run mcp"),
             (None, entry("hooks", json!({})), "`it` would run hooks"),
+            (None, entry("./src/harness/mcp.ts", json!({})), "`it` would run ./src/harness/mcp.ts"),
         ] {
             assert_eq!(dangers_of(before, after, false), [expected]);
         }
@@ -168,6 +174,11 @@ mod tests {
                 deep("http://a"),
                 deep("http://b?k=secret"),
                 "`it` would have list.0.baseUrl \"http://b?***\"",
+            ),
+            (
+                deep("http://a"),
+                deep("http://me:secret@b/v1"),
+                "`it` would have list.0.baseUrl \"http://***@b/v1\"",
             ),
             (deep("http://a"), None, "`it` would have no list.0.baseUrl"),
             (deep("http://a"), disabled(deep("http://a")), "`it` would have no list.0.baseUrl"),

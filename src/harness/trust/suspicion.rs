@@ -23,7 +23,7 @@ pub struct Trust {
     root: Context,
     turns: watch::Sender<usize>,
     left_behind: Cell<usize>,
-    /// Something on disk is younger than what the loader knows, and may be the agent's.
+    /// Something on disk is not what is in force, and may be the agent's.
     is_tainted: Cell<bool>,
     /// What somebody said no to. The file may still say it when it is saved the next time, by whomever.
     refused: RefCell<Vec<(String, Option<Entry>)>>,
@@ -109,7 +109,7 @@ impl Trust {
         self.is_tainted.set(self.is_behind());
     }
 
-    /// Whether a file is not what the loader has read.
+    /// Whether a file is not what is in force.
     fn is_behind(&self) -> bool {
         self.root.get::<Loader>().is_some_and(|it| it.is_behind())
     }

@@ -118,6 +118,18 @@ fn what_was_refused_does_not_come_in_with_a_save_of_the_user() {
 }
 
 #[test]
+fn what_came_with_a_fault_does_not_come_in_when_the_user_mends_the_fault() {
+    let agent = agent_that_runs("cp new.yml cordis.yml; sleep 0.5");
+    let new = with(&agent, "approval", "name: approval, config: {tools: []}");
+    let (folder, mut terminal) = after_a_turn_that_saves(&agent, &(new.clone() + "- {id: x\n"));
+    terminal.wait_for("you> ");
+
+    folder.save(&new);
+    refuse_at_the_prompt(&mut terminal);
+    leave(terminal);
+}
+
+#[test]
 fn a_change_of_the_user_after_all_that_is_applied_unasked() {
     let agent = agent_that_runs("cp new.yml cordis.yml; sleep 0.3");
     let new = with(&agent, "approval", "");

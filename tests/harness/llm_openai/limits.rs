@@ -180,6 +180,20 @@ fn a_39_a_slow_stream_is_never_cut_while_it_goes_on() {
 }
 
 #[test]
+fn a_39_a_reply_that_is_there_is_not_held_up_by_signs_of_life_behind_it() {
+    let stop = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
+    let lively = (0..40).fold(Answer::open_stream().events(&[stop]), |it, _| {
+        it.pause(Duration::from_secs(5)).say(": wait\n\n")
+    });
+    paused([lively], &Value::Null, async |it| {
+        let (result, time) = timed(&it).await;
+
+        assert_eq!(result.unwrap().message.content.as_deref(), Some("hi"));
+        assert!(time < Duration::from_secs(20), "{time:?}");
+    });
+}
+
+#[test]
 fn a_39_connecting_has_a_limit_that_is_named() {
     bench([], &Value::Null, async |it| {
         let (base, _listener, _guests) = full_house().await;
