@@ -50,6 +50,11 @@ impl Print {
         matches!(self, Self::Missing | Self::Blank)
     }
 
+    /// That of a file which says this.
+    pub(super) fn of_text(text: &str) -> Self {
+        Self::of(&Ok::<_, Error>(text))
+    }
+
     fn of(read: &Result<impl AsRef<[u8]>, impl Borrow<Error>>) -> Self {
         let bytes = match read {
             Ok(bytes) => bytes.as_ref(),

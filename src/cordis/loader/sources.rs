@@ -47,9 +47,13 @@ impl Loader {
         self.modules().into_iter().filter(uses).collect()
     }
 
-    /// Whether a file says something else than was read of it: whoever watches has not told yet, or will never.
+    /// Whether a file says something else than was read of it: whoever watches has not told yet, or will never. Or the
+    /// list was read and is not in force: whoever mends what is wrong with it need not know what else it says.
     pub fn is_behind(&self) -> bool {
-        self.watched().iter().any(|path| self.files.last(path) != Some(Print::look(path)))
+        let is_refused =
+            |path: &PathBuf| Some(Print::of_text(&self.text.borrow())) != self.files.last(path);
+        self.options.file.as_ref().is_some_and(is_refused)
+            || self.watched().iter().any(|path| self.files.last(path) != Some(Print::look(path)))
     }
 
     /// The files of a module. The original's name of a built-in counts, so that saving such a file is not met by silence.
