@@ -201,6 +201,29 @@ fn a_list_that_was_taken_away_in_a_turn_is_suspect_when_it_comes_back() {
 }
 
 #[test]
+fn what_a_list_that_could_not_be_applied_says_besides_does_not_come_in_when_it_is_mended() {
+    let torn = unguarded() + "- {id: x";
+    let faulty = with(&unguarded(), "loop", "name: agent-loop, config: {maxSteps: 0}");
+    let shared = "cp new.yml n; chmod 666 n; mv n cordis.yml; sleep 0.3";
+    for (deed, new) in [
+        ("cp new.yml cordis.yml; sleep 0.3", torn),
+        ("cp new.yml cordis.yml; sleep 0.3", faulty),
+        (shared, unguarded()),
+    ] {
+        let (folder, mut terminal) = after_a_turn_that_saves(&agent_that_runs(deed), &new);
+        terminal.wait_for("you> ");
+
+        folder.write("mended.yml", &(unguarded() + "# mended\n"));
+        let list = folder.path().join("cordis.yml");
+        std::fs::rename(folder.path().join("mended.yml"), list).unwrap();
+        refuse_at_the_prompt(&mut terminal);
+        let shown = leave(terminal);
+
+        assert_eq!(shown.matches("[nano-cordis] cordis.yml not applied: ").count(), 2, "{shown}");
+    }
+}
+
+#[test]
 fn a_link_to_the_list_and_its_target_are_the_list() {
     for deed in [
         "cp new.yml dotfiles/list.yml; sleep 0.3",
