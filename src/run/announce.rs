@@ -25,7 +25,8 @@ pub(super) fn announce(root: &Context, console: &Rc<Console>) -> Result<(), Erro
         if is_due.replace(false) {
             let entries: Vec<_> =
                 change.entries.iter().filter_map(|it| it.after.as_ref()).collect();
-            console.notice(&announcement(&change.file, &entries));
+            // However quiet it is to be: this is what the user consents to.
+            console.warn(&announcement(&change.file, &entries));
         }
         Ok(())
     })?;

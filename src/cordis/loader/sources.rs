@@ -50,10 +50,10 @@ impl Loader {
     /// Whether the list says something else than what is in force, or a module than what was read of it: whoever watches
     /// has not told yet, or will never, or it was told and refused.
     pub fn is_behind(&self) -> bool {
-        let is_list = |path: &Path| self.options.file.as_deref() == Some(path);
-        let in_force = |path: &Path| match is_list(path) {
-            true => Some(Print::of_bytes(self.text.borrow().as_bytes())),
-            false => self.files.last(path),
+        let list = Print::of_bytes(self.text.borrow().as_bytes());
+        let in_force = |path: &Path| match &self.options.file {
+            Some(file) if file == path => Some(list),
+            _ => self.files.last(path),
         };
         self.watched().iter().any(|path| in_force(path) != Some(Print::look(path)))
     }
