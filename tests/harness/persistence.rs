@@ -178,7 +178,21 @@ fn h_079_the_logs_are_below_the_run_directory_under_their_ids() {
 }
 
 #[test]
-fn h_080_h_083_a_resumed_session_has_its_messages_and_goes_on_in_its_file() {
+fn h_083_a_log_that_ends_with_its_turn_is_accepted() {
+    desk(async |desk| {
+        let old = desk.save("one", 1).await;
+
+        let session = desk.resume("one");
+
+        let last = session.events().last().map(|it| it.body.kind().to_owned());
+        assert_eq!(last.as_deref(), Some("turn/end"));
+        assert_eq!((session.is_mid_turn(), session.sealed()), (false, None));
+        assert_eq!(lines(&session), old);
+    });
+}
+
+#[test]
+fn h_080_a_resumed_session_has_its_messages_and_goes_on_in_its_file() {
     desk(async |desk| {
         let old = desk.save("one", 2).await;
         let heard = desk.app.record(|it: &SessionEvent| it.event.seq);
