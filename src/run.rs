@@ -115,7 +115,7 @@ impl Program {
         let options = list::options(console.arguments(), builtins, env.clone());
         let reports = Rc::new(Reports::to(console.clone()));
         let program = Program { root: root(&console, &reports, env), console, reports };
-        if options.file.is_some() {
+        if list::is_own(&options) {
             announce(&program.root, &program.console).expect("a new root context is active");
         }
         let status = program.serve(&mut signals, options).await;

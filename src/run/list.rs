@@ -2,9 +2,9 @@
 //!
 //! Part of `run`.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::{fs, io};
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ const WATCHER: &str = "hmr";
 
 pub(super) fn options(arguments: &Arguments, builtins: Builtins, env: Rc<Env>) -> LoaderOptions {
     LoaderOptions {
-        file: arguments.config.clone().or_else(file_here),
+        file: file(arguments),
         text: BUILT_IN,
         modules: Rc::new(if arguments.is_one_shot() {
             without_watcher(builtins)
@@ -44,6 +44,21 @@ fn without_watcher(builtins: Builtins) -> Builtins {
         WATCHER,
         idle.expect("the schema of a plugin is one, and an empty list names no service twice"),
     )
+}
+
+/// The file that gives the list, if one does.
+pub(super) fn file(arguments: &Arguments) -> Option<PathBuf> {
+    arguments.config.clone().or_else(file_here)
+}
+
+/// Whether a file says something else than the list that is built in: a copy of that is nothing new to anybody.
+pub(super) fn is_own(options: &LoaderOptions) -> bool {
+    // Only a regular file is read: anything else might never end, and is refused by the loader.
+    let is_copy = |file: &PathBuf| {
+        file.metadata().is_ok_and(|it| it.is_file() && it.len() == BUILT_IN.len() as u64)
+            && fs::read(file).is_ok_and(|it| it == BUILT_IN.as_bytes())
+    };
+    options.file.as_ref().is_some_and(|file| !is_copy(file))
 }
 
 /// A file that is there but cannot be read is an error, and never a reason to fall back.

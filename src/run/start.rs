@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::Program;
-use super::list::notices_saves;
+use super::list::{self, notices_saves};
 use crate::cordis::{Loader, LoaderOptions, loader};
 use crate::harness::cli::console::Entered;
 use crate::harness::cli::status::{INTERRUPTED, MISUSED};
@@ -77,7 +77,10 @@ impl Program {
     }
 
     pub(super) fn is_leaderless(&self) -> Option<String> {
-        (!self.console.is_led()).then(|| "no entry leads a conversation; `name: cli` does".into())
+        let file = list::file(self.console.arguments());
+        let whose = file.map(|it| format!("{}: ", it.display())).unwrap_or_default();
+        let problem = format!("{whose}no entry leads a conversation; `name: cli` does");
+        (!self.console.is_led()).then_some(problem)
     }
 
     async fn refuse(&self, problem: &str) -> Infallible {

@@ -190,6 +190,26 @@ fn at_a_terminal_a_list_says_what_it_is_about_to_do_and_the_built_in_one_does_no
     assert!(!without.contains("decides"), "{without}");
 }
 
+#[test]
+fn a_copy_of_the_built_in_list_is_not_announced() {
+    let folder = Folder::with(include_str!("../../cordis.yml"));
+    let mut terminal = Terminal::start(folder.command(&[]));
+    terminal.wait_for("you> ");
+    terminal.type_keys(CTRL_D);
+
+    let shown = terminal.ended().0;
+
+    assert!(!shown.contains("decides"), "{shown}");
+}
+
+#[test]
+fn a_list_that_leads_no_conversation_is_named() {
+    let ended = Folder::with("[]\n").run(&["hi"], "");
+
+    assert!(ended.err.starts_with("nano-cordis: cordis.yml: no entry leads"), "{}", ended.err);
+    assert_eq!(ended.code(), 2);
+}
+
 fn mkfifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
