@@ -50,6 +50,7 @@ fn default_max_steps() -> NonZeroU32 {
 }
 
 /// The plugin. Turns run in the task of whoever calls [`AgentLoop::run`], never in this body.
+#[expect(clippy::too_many_arguments, reason = "each of them says what the loop needs or uses")]
 pub async fn apply(
     ctx: Context,
     config: Config,

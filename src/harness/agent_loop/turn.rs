@@ -180,7 +180,9 @@ impl Turn {
 
     fn shut(&mut self, end: Result<Reason, Failure>) -> TurnOutcome {
         let (mut reason, mut error) = self.reason_of(end);
-        error.iter_mut().for_each(|it| it.message = self.mask.text(&it.message).into_owned());
+        if let Some(error) = &mut error {
+            error.message = self.mask.text(&error.message).into_owned();
+        }
         if let Err(err) = self.close_log(reason, error.clone()) {
             (reason, error) = (Reason::Error, error.or(Some(Failure::Log(err).record())));
         }

@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn a_16_of_a_progress_bar_longer_than_the_bounds_the_last_state_is_kept_and_nothing_is_cut() {
         let dir = tempfile::tempdir().unwrap();
-        let bar: String = (0..=9_999).map(|it| format!("{it} of 9999\r")).collect();
+        let bar = (0..=9_999).map(|it| format!("{it} of 9999")).collect::<Vec<_>>().join("\r");
         let text = format!("{bar}\n{bar}\ndone\n{}{bar}", "x".repeat(HEAD));
 
         let output = captured(text.as_bytes(), &[], dir.path());
