@@ -1,7 +1,7 @@
 //! Lines that a program draws over and over, as a progress bar does, reduced to how they look in the end.
 //!
 //! Watch for: this happens while they come, before anything is cut, so that the last state of each is what is kept. And
-//! memory stays within bounds: a line that is longer than any bar passes as it is.
+//! memory stays within bounds: what is longer than any bar passes as it is, and so does what is no text.
 
 /// What a terminal shows in one line has some hundred bytes.
 const LONGEST: usize = 4096;
@@ -62,7 +62,11 @@ impl Redrawn {
                 settled.push(b'\n');
                 self.has_passed = false;
             }
-            Some(_) if self.has_passed => {
+            Some(_) if self.has_passed || str::from_utf8(&self.now).is_err() => {
+                if !self.before.is_empty() {
+                    settled.append(&mut self.before);
+                    settled.push(b'\r');
+                }
                 settled.append(&mut self.now);
                 settled.push(b'\r');
                 self.has_passed = false;
@@ -106,6 +110,13 @@ mod tests {
             format!("{shown}{end}")
         };
         text.split_inclusive('\n').map(last).collect()
+    }
+
+    #[test]
+    fn a_11_what_is_no_text_passes_as_it_is() {
+        let bytes = b"50%\r\xff\0a\rb\xfe\r\r\xf0\x9f\rend\n";
+
+        assert_eq!(passed(bytes, &[]), b"50%\r\xff\0a\rb\xfe\r\xf0\x9f\rend\n");
     }
 
     proptest! {
