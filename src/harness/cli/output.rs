@@ -86,8 +86,10 @@ impl Console {
     /// not be written did not happen.
     pub fn settle(&self, status: u8) -> u8 {
         self.input.restore_modes();
+        let was_stopping = self.is_stopping();
         self.say(&self.results.last(status));
-        self.stop.borrow().filter(|_| status == COMPLETED).unwrap_or(status)
+        // Who asked for a stop before has been heard, or came too late.
+        self.stop.borrow().filter(|_| !was_stopping && status == COMPLETED).unwrap_or(status)
     }
 
     /// Leaves the terminal as it was found.
