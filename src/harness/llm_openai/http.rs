@@ -19,6 +19,7 @@ use super::{
     endpoint::shown,
     key::Key,
     retry::{self, Failed},
+    upload::{Feed, Upload},
 };
 use crate::harness::{
     env::{Env, mask::Mask},
@@ -55,9 +56,37 @@ impl Http {
         Self { config, env, client: OnceCell::new() }
     }
 
-    /// A request to be sent, once or more often. The body is not copied for it.
-    pub(super) fn request(&self, body: Vec<u8>, key: Option<&Key>) -> Result<Request, LlmError> {
-        let request = self.client()?.client.post(self.config.base_url.url().clone()).body(body);
+    /// Sends the request; returns when the head of the answer is there, with what feeds the rest of the body.
+    pub(super) async fn send<'a>(
+        &self,
+        upload: &'a Upload<'_>,
+        key: Option<&Key>,
+    ) -> Result<(Response, Feed<'a>), Failed> {
+        let built = self.client()?;
+        let before = built.connections();
+        let mut sent = self.try_send(built, upload, key).await?;
+        // The server closed a connection that was kept, as it may: it never saw the request.
+        let was_kept = || built.connections() == before;
+        if matches!(&sent, Err(err) if !err.is_connect() && was_kept()) {
+            sent = self.try_send(built, upload, key).await?;
+        }
+        sent.map_err(|err| self.unanswered(&err))
+    }
+
+    async fn try_send<'a>(
+        &self,
+        built: &Built,
+        upload: &'a Upload<'_>,
+        key: Option<&Key>,
+    ) -> Result<Result<(Response, Feed<'a>), reqwest::Error>, LlmError> {
+        let (body, mut feed) = upload.begin();
+        let answer = built.client.execute(self.request(built, body, key)?);
+        let answer = feed.beside(self.within(self.first_byte(), answer)).await?;
+        Ok(answer.map(|it| (it, feed)))
+    }
+
+    fn request(&self, built: &Built, body: reqwest::Body, key: Option<&Key>) -> Result<Request, LlmError> {
+        let request = built.client.post(self.config.base_url.url().clone()).body(body);
         let json = "application/json";
         let wanted = if self.config.stream { "text/event-stream" } else { json };
         let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, wanted);
@@ -66,19 +95,6 @@ impl Http {
         }
         let words = |err: reqwest::Error| format!("cannot make a request: {}", err.without_url());
         request.build().map_err(|err| LlmError::Setup(words(err)))
-    }
-
-    /// Sends the request; returns when the head of the answer is there.
-    pub(super) async fn send(&self, request: &Request) -> Result<Response, Failed> {
-        let built = self.client()?;
-        let before = built.connections();
-        let mut sent = self.try_send(built, request).await?;
-        // The server closed a connection that was kept, as it may: it never saw the request.
-        let was_kept = || built.connections() == before;
-        if matches!(&sent, Err(err) if !err.is_connect() && was_kept()) {
-            sent = self.try_send(built, request).await?;
-        }
-        sent.map_err(|err| self.unanswered(&err))
     }
 
     fn unanswered(&self, err: &reqwest::Error) -> Failed {
@@ -94,15 +110,6 @@ impl Http {
             _ if is_refused_by_tls(err) => Failed::for_good(lost),
             _ => lost.into(),
         }
-    }
-
-    async fn try_send(
-        &self,
-        built: &Built,
-        request: &Request,
-    ) -> Result<Result<Response, reqwest::Error>, LlmError> {
-        let request = request.try_clone().expect("the body is in memory");
-        self.within(self.first_byte(), built.client.execute(request)).await
     }
 
     /// Reads the answer to its end; its text goes to `on_delta` as it comes, the key masked.
