@@ -6,7 +6,7 @@
 //! into one header, and what servers and commands say is masked where it holds the key.
 //!
 //! Its folder, in the order of a request: `endpoint`, `proxy`, `key` (where, which way, who); `wire`, `upload` (what is sent,
-//! while it is sent); `client`, `http`, `retry` (the way there, its limits, another try); `body` (what comes, while it
+//! while it is sent); `client`, `http`, `limit`, `retry` (the way there, its limits, another try); `body` (what comes, while it
 //! comes), `sse`, `stream`, `calls` (pieces), `reply`, `mend` (the whole); `answer` (what errors may say).
 
 mod answer;
@@ -16,6 +16,7 @@ mod client;
 mod endpoint;
 mod http;
 mod key;
+mod limit;
 mod mend;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod probe;

@@ -18,6 +18,7 @@ use super::{
     client::{self, Built},
     endpoint::shown,
     key::Key,
+    limit::{Alarm, Limit},
     retry::{self, Failed},
     upload::{Feed, Upload},
 };
@@ -30,19 +31,6 @@ const LARGEST_REFUSAL: usize = 64 << 10;
 /// What does not matter any more is waited for so long: the body of a refusal, the cost of a reply that is there.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 const AFTERTHOUGHT: Duration = Duration::from_millis(20);
-
-/// How long a wait may last, and which setting says so.
-struct Limit {
-    left: Duration,
-    millis: u64,
-    setting: &'static str,
-}
-
-impl Limit {
-    fn of(millis: u64, setting: &'static str) -> Self {
-        Self { left: Duration::from_millis(millis), millis, setting }
-    }
-}
 
 /// The way to one server.
 pub(super) struct Http {
@@ -150,20 +138,21 @@ impl Http {
         answer: &mut Answer,
         on_delta: &dyn Fn(Delta),
     ) -> Result<Reply, LlmError> {
-        let (mut body, mut has_begun, mut progress) = (Body::default(), false, Instant::now());
+        let (mut body, mut has_begun, mut now) = (Body::default(), false, Instant::now());
+        let (mut progress, mut alarm) = (now, Alarm::new(now));
         while !body.is_done() {
-            let limit = self.limit(&body, has_begun, progress);
-            let piece = match self.piece(response, limit).await {
+            let limit = self.limit(&body, has_begun, now - progress);
+            let piece = match self.piece(response, limit, now, &mut alarm).await {
                 Ok(Some(piece)) => piece,
                 Ok(None) => break,
                 Err(_) if body.is_whole() => break,
                 Err(err) => return Err(err),
             };
-            has_begun = true;
+            (has_begun, now) = (true, Instant::now());
             let taken = body.take(piece.as_ref());
             body.show(&answer.mask, on_delta);
             if taken.map_err(|fault| body.error(fault, answer))? {
-                progress = Instant::now();
+                progress = now;
             }
         }
         // Only a connection whose answer was read to its end can be used again.
@@ -190,30 +179,33 @@ impl Http {
     }
 
     /// How long to wait for the next bytes. Any byte ends the wait, but bytes alone are no progress for ever.
-    fn limit(&self, body: &Body, has_begun: bool, progress: Instant) -> Limit {
+    fn limit(&self, body: &Body, has_begun: bool, idle: Duration) -> Limit {
         let silence = match has_begun {
             _ if body.is_whole() => {
-                let left = LAST_WORDS.saturating_sub(progress.elapsed());
+                let left = LAST_WORDS.saturating_sub(idle);
                 Limit { left, ..self.first_byte() }
             }
             true => Limit::of(self.config.silence_timeout_ms, "silenceTimeoutMs"),
             false => self.first_byte(),
         };
         let life = Limit::of(self.config.keep_alive_limit_ms, "keepAliveLimitMs");
-        let left = life.left.saturating_sub(progress.elapsed());
+        let left = life.left.saturating_sub(idle);
         if has_begun && left < silence.left { Limit { left, ..life } } else { silence }
     }
 
-    /// The next bytes of an answer, as they come; none at its end.
+    /// The next bytes of an answer, as they come; none at its end. The last came `then`.
     async fn piece(
         &self,
         response: &mut Response,
         limit: Limit,
+        then: Instant,
+        alarm: &mut Alarm,
     ) -> Result<Option<impl AsRef<[u8]> + use<>>, LlmError> {
         if limit.left.is_zero() {
             return Err(self.late(&limit));
         }
-        let piece = self.within(limit, response.chunk()).await?;
+        let piece = alarm.before(limit.end(then), response.chunk()).await;
+        let piece = piece.ok_or_else(|| self.late(&limit))?;
         piece.map_err(|err| self.lost("the connection broke within the answer", &err))
     }
 

@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use tokio::{select, sync::mpsc};
+use tokio::{select, sync::mpsc, task};
 
 use super::wire::Payload;
 use crate::cordis::LocalBoxFuture;
@@ -34,9 +34,10 @@ impl<'a> Upload<'a> {
         let (tx, pieces) = mpsc::channel(1);
         let feed = async move {
             for piece in self.payload.pieces() {
-                if tx.send(piece).await.is_err() {
-                    break;
-                }
+                let Ok(room) = tx.reserve().await else { break };
+                // What came meanwhile is seen first: an early answer is lost if the next write finds the connection closed.
+                task::yield_now().await;
+                room.send(piece);
             }
             drop(tx);
             future::pending().await
