@@ -73,7 +73,12 @@ impl Http {
         Ok(answer.map(|it| (it, feed)))
     }
 
-    fn request(&self, built: &Built, body: reqwest::Body, key: Option<&Key>) -> Result<Request, LlmError> {
+    fn request(
+        &self,
+        built: &Built,
+        body: reqwest::Body,
+        key: Option<&Key>,
+    ) -> Result<Request, LlmError> {
         let request = built.client.post(self.config.base_url.url().clone()).body(body);
         let json = "application/json";
         let wanted = if self.config.stream { "text/event-stream" } else { json };

@@ -143,7 +143,8 @@ fn h_106_what_fails_the_same_way_again_is_not() {
 
 #[test]
 fn a_reply_without_end_is_not_asked_for_again() {
-    let endless = |first: &str| Answer::open_stream().say(format!("{first}{}", "x".repeat(65 << 20)));
+    let endless =
+        |first: &str| Answer::open_stream().say(format!("{first}{}", "x".repeat(65 << 20)));
     let text = json!({"choices": [{"delta": {"content": "x".repeat(13 << 20)}}]}).to_string();
     for flood in [endless("{"), endless("data: "), Answer::stream(&[text.as_str(); 5])] {
         assert!(!is_retried(flood.clone()));

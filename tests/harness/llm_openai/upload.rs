@@ -93,7 +93,8 @@ fn h_104_a_request_of_any_length_goes_out_byte_for_byte_and_states_its_length() 
 
                 it.send(request.clone(), CancellationToken::new()).await.unwrap();
 
-                let first = (!system.is_empty()).then(|| Message::System { content: system.into() });
+                let first =
+                    (!system.is_empty()).then(|| Message::System { content: system.into() });
                 let all: Vec<_> = first.into_iter().chain(request.messages.clone()).collect();
                 let mut wanted = json!({"model": "m", "messages": all});
                 if !tools.is_empty() {
