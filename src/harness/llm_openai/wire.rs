@@ -46,7 +46,9 @@ impl<'a> Payload<'a> {
                 && let Some((text, message)) = parts.next()
             {
                 piece.extend_from_slice(text);
-                message.iter().for_each(|it| write(&mut piece, it));
+                if let Some(message) = message {
+                    write(&mut piece, &message);
+                }
             }
             (!piece.is_empty()).then(|| piece.into())
         })

@@ -18,6 +18,7 @@ use crate::server::Answer;
 
 /// More than the buffers of a connection hold.
 const LONG: usize = 24 << 20;
+const MIB: usize = 1 << 20;
 const HI: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n";
 const STOP: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
 
@@ -25,8 +26,8 @@ fn request(messages: Vec<Message>) -> Request {
     Request { header: Header::new("m", "", Vec::new()), messages }
 }
 
-fn long() -> Request {
-    request(vec![Message::user(&"0123456789".repeat(1_000)); LONG / 10_000])
+fn long(length: usize) -> Request {
+    request(vec![Message::user(&"0123456789".repeat(1_000)); length.div_ceil(10_000)])
 }
 
 /// Sends it to a server that does what the test says with each connection, and nothing on its own.
@@ -113,7 +114,7 @@ fn h_104_a_request_of_any_length_goes_out_byte_for_byte_and_states_its_length() 
 #[test]
 fn d_41_the_hash_of_a_long_request_is_that_of_what_went_out() {
     bench([Answer::reply("ok")], &Value::Null, async |it| {
-        let request = long();
+        let request = long(MIB);
 
         it.send(request.clone(), CancellationToken::new()).await.unwrap();
 
@@ -127,10 +128,10 @@ fn d_41_the_hash_of_a_long_request_is_that_of_what_went_out() {
 fn h_109_each_try_sends_all_of_a_long_request() {
     let answers = [Answer::head(503, &[("Retry-After-Ms", "1")]), Answer::reply("ok")];
     bench(answers, &json!({"retries": 1}), async |it| {
-        it.send(long(), CancellationToken::new()).await.unwrap();
+        it.send(long(MIB), CancellationToken::new()).await.unwrap();
 
         let received = it.server.received();
-        assert!(received[0].body.len() > LONG && received[0].body == received[1].body);
+        assert!(received[0].body.len() > MIB && received[0].body == received[1].body);
     });
 }
 
@@ -154,7 +155,7 @@ fn a_38_a_kept_connection_that_dies_within_a_long_request_costs_no_retry() {
         };
         let ask = async {
             it.ask(Vec::new()).await.unwrap();
-            it.send(long(), CancellationToken::new()).await.unwrap()
+            it.send(long(MIB), CancellationToken::new()).await.unwrap()
         };
 
         let (reply, ()) = join!(ask, serve);
@@ -176,7 +177,7 @@ fn a_refusal_that_comes_before_all_is_sent_is_that_refusal_and_ends_the_sending(
             };
 
             let (result, (length, came, mut stream)) =
-                before(it, long(), CancellationToken::new(), refuse).await;
+                before(it, long(LONG), CancellationToken::new(), refuse).await;
 
             let err = result.unwrap_err();
             assert_eq!((err.code(), err.status()), ("status", Some(status)), "{err}");
@@ -198,7 +199,8 @@ fn an_answer_that_begins_before_all_is_sent_does_not_end_the_sending() {
             (length, all)
         };
 
-        let (result, (length, all)) = before(it, long(), CancellationToken::new(), answer).await;
+        let (result, (length, all)) =
+            before(it, long(LONG), CancellationToken::new(), answer).await;
 
         assert_eq!(result.unwrap().as_deref(), Some("hi"));
         assert_eq!(all, length);
@@ -216,7 +218,7 @@ fn a_request_can_be_cancelled_while_it_is_sent() {
             (length, came + read(&mut stream, length).await)
         };
 
-        let (result, (length, came)) = before(it, long(), cancel.clone(), pull).await;
+        let (result, (length, came)) = before(it, long(LONG), cancel.clone(), pull).await;
 
         assert_eq!(result, Err(LlmError::Cancelled));
         assert!(came < length);
