@@ -22,8 +22,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::LocalSet;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::time::{sleep, timeout};
 
 use self::announce::announce;
@@ -68,17 +67,17 @@ pub fn run(builtins: Builtins) -> ExitCode {
             return refused(arguments.format(), "configuration", &text, FAILED);
         }
     };
-    let status = LocalSet::new().block_on(&runtime, Program::run(arguments, builtins));
+    let status = runtime.block_on(Program::run(arguments, builtins));
     // Work on other threads, such as a name being looked up, is not waited for.
     runtime.shutdown_background();
     ExitCode::from(status)
 }
 
 /// The runtime, which panics instead of giving an error where it may open too few files. So that is tried before.
-fn runtime() -> io::Result<Runtime> {
+fn runtime() -> io::Result<LocalRuntime> {
     let open = (0..FILES).map(|_| io::stdin().as_fd().try_clone_to_owned());
     drop(open.collect::<io::Result<Vec<_>>>()?);
-    Builder::new_current_thread().enable_all().build()
+    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
 /// The end of a run that has not begun.

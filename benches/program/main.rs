@@ -86,10 +86,14 @@ fn resume_rows(server: &Server) {
 }
 
 fn stream_rows(server: &Server) {
-    let at = |deltas: usize| turn(server, &format!("deltas={deltas}"), HEAVY_RUNS).cpu_ms;
-    let (none, some, many) = (at(1), at(10_001), at(100_001));
+    let at = |prompt: &str, events: usize| {
+        turn(server, &format!("{prompt}={events}"), HEAVY_RUNS).cpu_ms
+    };
+    let (none, some, many) = (at("deltas", 1), at("deltas", 10_001), at("deltas", 100_001));
     row("one streamed event, CPU", (some - none) / 10_000.0 * 1e3, "us", 8.0);
     row("100,000 streamed events to 10,000", (many - none) / (some - none), "ratio", TEN_TIMES);
+    let apart = at("apart", 10_001);
+    row("one streamed event 20 us after another, CPU", (apart - none) / 10_000.0 * 1e3, "us", 8.0);
 }
 
 /// Weeks in one session: 20,000 turns with 10 KB each.
@@ -98,7 +102,7 @@ fn large_log_rows(server: &Server) {
     let id = folder.log(20_000, &"0123456789".repeat(1_000));
     let size = folder.log_mib(&id);
     let cost = resume(&folder, &id);
-    // The request is as large as the log, and both are in memory until it is sent.
+    // The request is as large as the log; it is made while it is sent.
     row("resume a log of 200 MB and one turn with a server", cost.wall_ms / 1e3, "s", 5.0);
     row("peak memory of that to the log", cost.peak_mib / size, "ratio", 2.0);
     let scripted = measured(folder.path(), "", &["--config", "scripted.yml", "-r", &id, "more"]);

@@ -1,12 +1,17 @@
 //! A model on the loopback interface that does what the last user message says: `calls=N` makes N tool calls, one a step;
-//! `deltas=N` streams an answer in N pieces; anything else gets a short answer.
+//! `deltas=N` streams an answer in N pieces, `apart=N` does so with a pause after each; anything else gets a short answer.
 
+use std::hint::spin_loop;
 use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+/// As quick as no model speaks, and long enough for each event to be read on its own.
+const APART: Duration = Duration::from_micros(20);
 
 /// Runs until the process ends.
 pub(crate) struct Server {
@@ -52,8 +57,13 @@ fn serve(stream: &TcpStream, sizes: &Mutex<Vec<usize>>) -> Result<()> {
         let body: Value = serde_json::from_slice(&body)?;
         let mut stream = stream;
         // One write an event, as a model sends them; how many come in one read is up to the system.
+        let pause = if asked(&body).1.starts_with("apart=") { APART } else { Duration::ZERO };
         for piece in answer(&body) {
             stream.write_all(piece.as_bytes())?;
+            let sent = Instant::now();
+            while sent.elapsed() < pause {
+                spin_loop();
+            }
         }
     }
     Ok(())
@@ -80,21 +90,30 @@ fn request(reader: &mut BufReader<&TcpStream>) -> Result<Option<Vec<u8>>> {
     Ok(Some(body))
 }
 
-fn answer(request: &Value) -> Vec<String> {
+/// The messages since the last of the user, and what that says.
+fn asked(request: &Value) -> (&[Value], &str) {
     let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let since = messages.iter().rposition(|it| it["role"] == "user").unwrap_or_default();
-    let asked = messages.get(since).and_then(|it| it["content"].as_str()).unwrap_or_default();
+    let since = &messages[since..];
+    (since, since.first().and_then(|it| it["content"].as_str()).unwrap_or_default())
+}
+
+fn answer(request: &Value) -> Vec<String> {
+    let (since, asked) = asked(request);
     let number = |key: &str| asked.strip_prefix(key).and_then(|it| it.parse().ok()).unwrap_or(0);
-    let done = messages[since..].iter().filter(|it| it["role"] == "tool").count();
+    let done = since.iter().filter(|it| it["role"] == "tool").count();
     let streams = request["stream"] == true;
     let chunks = if done < number("calls=") {
         let arguments = json!({"command": format!("echo {done}")}).to_string();
         let function = json!({"name": "bash", "arguments": arguments});
-        let id = format!("call-{}-{done}", messages.len());
+        let id = format!("call-{}-{done}", since.len());
         let call = json!({"index": 0, "id": id, "type": "function", "function": function});
         vec![json!({"role": "assistant", "content": null, "tool_calls": [call]})]
     } else {
-        vec![json!({"role": "assistant", "content": "done, "}); number("deltas=").max(1)]
+        vec![
+            json!({"role": "assistant", "content": "done, "});
+            number("deltas=").max(number("apart=")).max(1)
+        ]
     };
     let reason = if done < number("calls=") { "tool_calls" } else { "stop" };
     if streams { stream(&chunks, reason) } else { whole(&chunks[0], reason) }

@@ -59,7 +59,7 @@ impl Emit for Hurry {
 
 impl Context {
     /// A new kernel and the context of its root, which is always running. Reports go to `tracing`. It must be called
-    /// inside a `LocalSet`, and panics elsewhere.
+    /// inside a `LocalSet` or a `LocalRuntime`, and panics elsewhere.
     pub fn root() -> Self {
         Self::root_with(|report| tracing::error!("{report}"))
     }

@@ -5,9 +5,9 @@
 //! Watch for: the request goes out as it is in the log, but for the few changes in `wire.rs`; the key goes nowhere but
 //! into one header, and what servers and commands say is masked where it holds the key.
 //!
-//! Its folder, in the order of a request: `endpoint`, `proxy`, `key` (where, which way, who); `wire` (what is sent);
-//! `client`, `http`, `retry` (the way there, its limits, another try); `body` (what comes, while it comes), `sse`,
-//! `stream`, `calls` (pieces), `reply`, `mend` (the whole); `answer` (what errors may say).
+//! Its folder, in the order of a request: `endpoint`, `proxy`, `key` (where, which way, who); `wire`, `upload` (what is sent,
+//! while it is sent); `client`, `http`, `limit`, `retry` (the way there, its limits, another try); `body` (what comes, while it
+//! comes), `sse`, `stream`, `calls` (pieces), `reply`, `mend` (the whole); `answer` (what errors may say).
 
 mod answer;
 mod body;
@@ -16,6 +16,7 @@ mod client;
 mod endpoint;
 mod http;
 mod key;
+mod limit;
 mod mend;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod probe;
@@ -24,6 +25,7 @@ mod reply;
 mod retry;
 mod sse;
 mod stream;
+mod upload;
 mod wire;
 
 use std::{num::NonZeroU32, rc::Rc};
@@ -38,7 +40,8 @@ use self::{
     http::Http,
     key::{Key, VariableName},
     retry::Failed,
-    wire::{EmptyContent, Extra, Reasoning},
+    upload::Upload,
+    wire::{EmptyContent, Extra, Payload, Reasoning},
 };
 use crate::{
     cordis::{BoxError, Context, LocalBoxFuture, Svc},
@@ -146,10 +149,10 @@ impl Adapter {
     async fn ask(&self, request: &Request, on_delta: &dyn Fn(Delta)) -> Result<Reply, LlmError> {
         let variable = self.config.api_key_env.as_ref();
         let key = variable.map(|it| Key::read(it, &self.env)).transpose()?;
-        let request = self.http.request(wire::body(request, &self.config), key.as_ref())?;
+        let upload = Upload::new(Payload::new(request, &self.config));
         let (mut attempt, of) = (1, self.config.retries);
         loop {
-            let failed = match self.attempt(&request, key.as_ref(), on_delta).await {
+            let failed = match self.attempt(&upload, key.as_ref(), on_delta).await {
                 Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
             };
@@ -163,12 +166,13 @@ impl Adapter {
 
     async fn attempt(
         &self,
-        request: &reqwest::Request,
+        upload: &Upload<'_>,
         key: Option<&Key>,
         on_delta: &dyn Fn(Delta),
     ) -> Result<Reply, Failed> {
-        let response = self.http.send(request).await?;
-        self.http.read(response, key.map(Key::mask).unwrap_or_default(), on_delta).await
+        let (response, mut feed) = self.http.send(upload, key).await?;
+        let mask = key.map(Key::mask).unwrap_or_default();
+        feed.beside(self.http.read(response, mask, on_delta)).await
     }
 }
 

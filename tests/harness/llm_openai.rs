@@ -32,6 +32,7 @@ mod reuse;
 mod secrets;
 mod stream;
 mod tls;
+mod upload;
 
 const KEY: &str = "sk-0123456789abcdef";
 

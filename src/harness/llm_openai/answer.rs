@@ -90,6 +90,13 @@ impl Answer {
         LlmError::Broken(format!("POST {}: {problem}", self.address))
     }
 
+    /// The error that an answer without end is. The same request would bring the same flood.
+    pub(super) fn flood(&self, most: usize) -> LlmError {
+        let most = most >> 20;
+        let problem = format!("the reply is longer than {most} MiB (`maxTokens` limits it)");
+        LlmError::BadReply(format!("POST {}: {problem}", self.address))
+    }
+
     /// The error for a status and some words about it.
     pub(super) fn status_error(&self, status: StatusCode, words: &str) -> LlmError {
         LlmError::Status { status: status.as_u16(), message: self.line(status, words) }

@@ -126,7 +126,7 @@ impl Body {
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         if self.start.len() + bytes.len() > LARGEST {
-            return Err(too_long());
+            return Err(Fault::TooLong);
         }
         self.start.extend_from_slice(bytes);
         Ok(())
@@ -141,7 +141,7 @@ impl Streaming {
             self.stream.take(&event)?;
         }
         if self.events.held() > LARGEST {
-            return Err(too_long());
+            return Err(Fault::TooLong);
         }
         Ok(before != (self.stream.size(), self.stream.is_done()))
     }
@@ -181,9 +181,6 @@ fn error(fault: Fault, answer: &Answer) -> LlmError {
     match fault {
         Fault::Stated(body) => answer.error_in(&body),
         Fault::Damaged(problem) => answer.broken(&problem),
+        Fault::TooLong => answer.flood(LARGEST),
     }
-}
-
-fn too_long() -> Fault {
-    Fault::Damaged(format!("the reply is longer than {LARGEST} bytes"))
 }

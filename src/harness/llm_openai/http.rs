@@ -18,7 +18,9 @@ use super::{
     client::{self, Built},
     endpoint::shown,
     key::Key,
+    limit::{Alarm, Limit},
     retry::{self, Failed},
+    upload::{Feed, Upload},
 };
 use crate::harness::{
     env::{Env, mask::Mask},
@@ -29,19 +31,6 @@ const LARGEST_REFUSAL: usize = 64 << 10;
 /// What does not matter any more is waited for so long: the body of a refusal, the cost of a reply that is there.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 const AFTERTHOUGHT: Duration = Duration::from_millis(20);
-
-/// How long a wait may last, and which setting says so.
-struct Limit {
-    left: Duration,
-    millis: u64,
-    setting: &'static str,
-}
-
-impl Limit {
-    fn of(millis: u64, setting: &'static str) -> Self {
-        Self { left: Duration::from_millis(millis), millis, setting }
-    }
-}
 
 /// The way to one server.
 pub(super) struct Http {
@@ -55,9 +44,42 @@ impl Http {
         Self { config, env, client: OnceCell::new() }
     }
 
-    /// A request to be sent, once or more often. The body is not copied for it.
-    pub(super) fn request(&self, body: Vec<u8>, key: Option<&Key>) -> Result<Request, LlmError> {
-        let request = self.client()?.client.post(self.config.base_url.url().clone()).body(body);
+    /// Sends the request; returns when the head of the answer is there, with what feeds the rest of the body.
+    pub(super) async fn send<'a>(
+        &self,
+        upload: &'a Upload<'_>,
+        key: Option<&Key>,
+    ) -> Result<(Response, Feed<'a>), Failed> {
+        let built = self.client()?;
+        let before = built.connections();
+        let mut sent = self.try_send(built, upload, key).await?;
+        // The server closed a connection that was kept, as it may: it never saw the request.
+        let was_kept = || built.connections() == before;
+        if matches!(&sent, Err(err) if !err.is_connect() && was_kept()) {
+            sent = self.try_send(built, upload, key).await?;
+        }
+        sent.map_err(|err| self.unanswered(&err))
+    }
+
+    async fn try_send<'a>(
+        &self,
+        built: &Built,
+        upload: &'a Upload<'_>,
+        key: Option<&Key>,
+    ) -> Result<Result<(Response, Feed<'a>), reqwest::Error>, LlmError> {
+        let (body, mut feed) = upload.begin();
+        let answer = built.client.execute(self.request(built, body, key)?);
+        let answer = feed.beside(self.within(self.first_byte(), answer)).await?;
+        Ok(answer.map(|it| (it, feed)))
+    }
+
+    fn request(
+        &self,
+        built: &Built,
+        body: reqwest::Body,
+        key: Option<&Key>,
+    ) -> Result<Request, LlmError> {
+        let request = built.client.post(self.config.base_url.url().clone()).body(body);
         let json = "application/json";
         let wanted = if self.config.stream { "text/event-stream" } else { json };
         let mut request = request.header(CONTENT_TYPE, json).header(ACCEPT, wanted);
@@ -66,19 +88,6 @@ impl Http {
         }
         let words = |err: reqwest::Error| format!("cannot make a request: {}", err.without_url());
         request.build().map_err(|err| LlmError::Setup(words(err)))
-    }
-
-    /// Sends the request; returns when the head of the answer is there.
-    pub(super) async fn send(&self, request: &Request) -> Result<Response, Failed> {
-        let built = self.client()?;
-        let before = built.connections();
-        let mut sent = self.try_send(built, request).await?;
-        // The server closed a connection that was kept, as it may: it never saw the request.
-        let was_kept = || built.connections() == before;
-        if matches!(&sent, Err(err) if !err.is_connect() && was_kept()) {
-            sent = self.try_send(built, request).await?;
-        }
-        sent.map_err(|err| self.unanswered(&err))
     }
 
     fn unanswered(&self, err: &reqwest::Error) -> Failed {
@@ -94,15 +103,6 @@ impl Http {
             _ if is_refused_by_tls(err) => Failed::for_good(lost),
             _ => lost.into(),
         }
-    }
-
-    async fn try_send(
-        &self,
-        built: &Built,
-        request: &Request,
-    ) -> Result<Result<Response, reqwest::Error>, LlmError> {
-        let request = request.try_clone().expect("the body is in memory");
-        self.within(self.first_byte(), built.client.execute(request)).await
     }
 
     /// Reads the answer to its end; its text goes to `on_delta` as it comes, the key masked.
@@ -143,20 +143,21 @@ impl Http {
         answer: &mut Answer,
         on_delta: &dyn Fn(Delta),
     ) -> Result<Reply, LlmError> {
-        let (mut body, mut has_begun, mut progress) = (Body::default(), false, Instant::now());
+        let (mut body, mut has_begun, mut now) = (Body::default(), false, Instant::now());
+        let (mut progress, mut alarm) = (now, Alarm::new(now));
         while !body.is_done() {
-            let limit = self.limit(&body, has_begun, progress);
-            let piece = match self.piece(response, limit).await {
+            let limit = self.limit(&body, has_begun, now - progress);
+            let piece = match self.piece(response, limit, now, &mut alarm).await {
                 Ok(Some(piece)) => piece,
                 Ok(None) => break,
                 Err(_) if body.is_whole() => break,
                 Err(err) => return Err(err),
             };
-            has_begun = true;
+            (has_begun, now) = (true, Instant::now());
             let taken = body.take(piece.as_ref());
             body.show(&answer.mask, on_delta);
             if taken.map_err(|fault| body.error(fault, answer))? {
-                progress = Instant::now();
+                progress = now;
             }
         }
         // Only a connection whose answer was read to its end can be used again.
@@ -183,30 +184,33 @@ impl Http {
     }
 
     /// How long to wait for the next bytes. Any byte ends the wait, but bytes alone are no progress for ever.
-    fn limit(&self, body: &Body, has_begun: bool, progress: Instant) -> Limit {
+    fn limit(&self, body: &Body, has_begun: bool, idle: Duration) -> Limit {
         let silence = match has_begun {
             _ if body.is_whole() => {
-                let left = LAST_WORDS.saturating_sub(progress.elapsed());
+                let left = LAST_WORDS.saturating_sub(idle);
                 Limit { left, ..self.first_byte() }
             }
             true => Limit::of(self.config.silence_timeout_ms, "silenceTimeoutMs"),
             false => self.first_byte(),
         };
         let life = Limit::of(self.config.keep_alive_limit_ms, "keepAliveLimitMs");
-        let left = life.left.saturating_sub(progress.elapsed());
+        let left = life.left.saturating_sub(idle);
         if has_begun && left < silence.left { Limit { left, ..life } } else { silence }
     }
 
-    /// The next bytes of an answer, as they come; none at its end.
+    /// The next bytes of an answer, as they come; none at its end. The last came `then`.
     async fn piece(
         &self,
         response: &mut Response,
         limit: Limit,
+        then: Instant,
+        alarm: &mut Alarm,
     ) -> Result<Option<impl AsRef<[u8]> + use<>>, LlmError> {
         if limit.left.is_zero() {
             return Err(self.late(&limit));
         }
-        let piece = self.within(limit, response.chunk()).await?;
+        let piece = alarm.before(limit.end(then), response.chunk()).await;
+        let piece = piece.ok_or_else(|| self.late(&limit))?;
         piece.map_err(|err| self.lost("the connection broke within the answer", &err))
     }
 

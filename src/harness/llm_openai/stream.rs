@@ -27,6 +27,8 @@ pub(super) enum Fault {
     Stated(Value),
     /// It is damaged; the words say how.
     Damaged(String),
+    /// There is more of it than anyone can want.
+    TooLong,
 }
 
 /// What has come of a reply.
@@ -164,7 +166,7 @@ impl Stream {
             }
         }
         if self.size > LARGEST {
-            return Err(Fault::Damaged(format!("the reply is longer than {LARGEST} bytes")));
+            return Err(Fault::TooLong);
         }
         Ok(())
     }

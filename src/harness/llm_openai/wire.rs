@@ -2,11 +2,12 @@
 //!
 //! The wire copy differs from the request in the places listed in [`wire_copy`] and in no other (D-42).
 
-use std::rc::Rc;
+use std::{iter, rc::Rc};
 
+use bytes::Bytes;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer, de::IgnoredAny};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde_json::{Map, Value};
 
 use super::Config;
 use crate::harness::{
@@ -14,35 +15,75 @@ use crate::harness::{
     session::message::{AssistantMessage, Header, Message, ToolSchema},
 };
 
+/// A piece is at least so long, but for the last.
+const PIECE: usize = 64 << 10;
+
+/// The request as JSON, made anew each time it is asked for: a long conversation is never in memory twice.
+pub(super) struct Payload<'a> {
+    request: &'a Request,
+    config: &'a Config,
+    /// What stands before the messages and what stands after them.
+    front: Vec<u8>,
+    back: Vec<u8>,
+}
+
+impl<'a> Payload<'a> {
+    pub(super) fn new(request: &'a Request, config: &'a Config) -> Self {
+        let Header { model, tools, .. } = &request.header;
+        let front = [b"{\"model\":", &*json(model), b",\"messages\":["].concat();
+        let rest = json(&Rest { tools, more: further_fields(config) });
+        let comma: &[u8] = if rest == b"{}" { b"" } else { b"," };
+        let back = [b"]", comma, &rest[1..]].concat();
+        Self { request, config, front, back }
+    }
+
+    /// All of it, in pieces that end where a message ends.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = Bytes> {
+        let mut parts = self.parts();
+        iter::from_fn(move || {
+            let mut piece = Vec::with_capacity(PIECE);
+            while piece.len() < PIECE
+                && let Some((text, message)) = parts.next()
+            {
+                piece.extend_from_slice(text);
+                if let Some(message) = message {
+                    write(&mut piece, &message);
+                }
+            }
+            (!piece.is_empty()).then(|| piece.into())
+        })
+    }
+
+    /// Some text and the message after it, again and again.
+    fn parts(&self) -> impl Iterator<Item = (&[u8], Option<Message>)> {
+        let Self { request, config, front, back } = self;
+        let system = request.header.system.as_deref();
+        let system = system.map(|text| Message::System { content: text.into() });
+        let messages = request.messages.iter().map(|it| wire_copy(it, config));
+        let commas = iter::once(&b""[..]).chain(iter::repeat(&b","[..]));
+        let messages = system.into_iter().chain(messages).map(Some);
+        iter::once((&front[..], None))
+            .chain(commas.zip(messages))
+            .chain(iter::once((&back[..], None)))
+    }
+}
+
 #[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    messages: Messages<'a>,
+struct Rest<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     tools: &'a [ToolSchema],
     #[serde(flatten)]
     more: Map<String, Value>,
 }
 
-/// The request as JSON.
-pub(super) fn body(request: &Request, config: &Config) -> Vec<u8> {
-    let Header { model, tools, .. } = &request.header;
-    let more = further_fields(config);
-    let body = Body { model, messages: Messages(request, config), tools, more };
-    serde_json::to_vec(&body).expect("a request is plain JSON")
+fn json(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(&mut bytes, value);
+    bytes
 }
 
-/// The messages, each copied when its turn comes: there is never a second conversation in memory.
-struct Messages<'a>(&'a Request, &'a Config);
-
-impl Serialize for Messages<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(request, config) = self;
-        let system = request.header.system.as_deref();
-        let system = system.map(|text| Message::System { content: text.into() });
-        let messages = request.messages.iter().map(|it| wire_copy(it, config));
-        serializer.collect_seq(system.into_iter().chain(messages))
-    }
+fn write(bytes: &mut Vec<u8>, value: &impl Serialize) {
+    serde_json::to_writer(bytes, value).expect("a request is plain JSON");
 }
 
 /// What the configuration adds. The user's own `stream_options` hold, and null means none: some servers refuse the field.
@@ -51,7 +92,7 @@ fn further_fields(config: &Config) -> Map<String, Value> {
     let mut fields = config.body.0.clone();
     if config.stream {
         fields.insert("stream".into(), true.into());
-        fields.entry(OPTIONS).or_insert_with(|| json!({ "include_usage": true }));
+        fields.entry(OPTIONS).or_insert_with(|| [("include_usage", true)].into_iter().collect());
     }
     fields.retain(|name, value| name != OPTIONS || (config.stream && !value.is_null()));
     let limit = config.max_tokens.map(|it| (config.max_tokens_field.clone(), it.get().into()));

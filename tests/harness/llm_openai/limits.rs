@@ -194,6 +194,21 @@ fn a_39_a_reply_that_is_there_is_not_held_up_by_signs_of_life_behind_it() {
 }
 
 #[test]
+fn a_39_a_limit_may_be_as_long_as_a_number_can_say() {
+    let settings =
+        ["connectTimeoutMs", "firstByteTimeoutMs", "silenceTimeoutMs", "keepAliveLimitMs"];
+    let config: Value = settings.map(|it| (it.to_owned(), json!(u64::MAX))).into_iter().collect();
+    let slow = Answer::open_stream().say(": wait\n\n").pause(Duration::from_hours(1));
+    let slow = slow.events(&[r#"{"choices":[{"delta":{"content":"hi"}}]}"#, "[DONE]"]);
+    paused([slow], &config, async |it| {
+        let (result, time) = timed(&it).await;
+
+        assert_eq!(result.unwrap().message.content.as_deref(), Some("hi"));
+        assert!(time >= Duration::from_hours(1));
+    });
+}
+
+#[test]
 fn a_39_connecting_has_a_limit_that_is_named() {
     bench([], &Value::Null, async |it| {
         let (base, _listener, _guests) = full_house().await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bench, bench, paused};
+use super::{Bench, bench, failure::failure, paused};
 use crate::server::Answer;
 
 const HI: &str = r#"{"choices":[{"delta":{"content":"hi"}}]}"#;
@@ -139,6 +139,20 @@ fn h_106_what_fails_the_same_way_again_is_not() {
     assert!(!is_retried(Answer::stream(&[HI, &stated.to_string()])));
     assert!(!is_retried(Answer::text(200, "text/html", "<html>")));
     assert!(!is_retried(Answer::json(200, &json!({"choices": []}))));
+}
+
+#[test]
+fn a_reply_without_end_is_not_asked_for_again() {
+    let endless =
+        |first: &str| Answer::open_stream().say(format!("{first}{}", "x".repeat(65 << 20)));
+    let text = json!({"choices": [{"delta": {"content": "x".repeat(13 << 20)}}]}).to_string();
+    for flood in [endless("{"), endless("data: "), Answer::stream(&[text.as_str(); 5])] {
+        assert!(!is_retried(flood.clone()));
+
+        let err = failure(flood);
+        let why = "the reply is longer than 64 MiB (`maxTokens` limits it)";
+        assert!(err.to_string().ends_with(why), "{err}");
+    }
 }
 
 #[test]
