@@ -1,0 +1,8 @@
+//! MCP: servers that start or do not, answer or do not, die, talk too much, and end with the plugin.
+
+mod calls;
+mod ending;
+mod lists;
+mod lost;
+mod rig;
+mod start;
