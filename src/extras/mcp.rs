@@ -88,15 +88,12 @@ pub async fn apply(
     ctx.on(move |_, _: &Hurry| hurry.cancel())?;
     let started = select! {
         biased;
-        () = ctx.stopping() => Err("unloaded before the server had started".into()),
-        started = keeper.start() => started.map_err(BoxError::from),
+        () = ctx.stopping() => None,
+        started = keeper.start() => Some(started),
     };
-    let offers = match started {
-        Ok(offers) => offers,
-        Err(err) => {
-            keeper.end().await;
-            return Err(err);
-        }
+    let Some(Ok(offers)) = started else {
+        keeper.end().await;
+        return started.map_or(Ok(()), |it| it.map(drop).map_err(BoxError::from));
     };
     let table = Rc::new(Table::new(&ctx, &server, tools));
     keep(&ctx, keeper, &table)?;

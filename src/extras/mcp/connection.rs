@@ -31,7 +31,7 @@ use tokio::{
 
 use super::{
     offer::MOST_TOOLS,
-    pipe::{Flow, Pipe},
+    pipe::{Flow, Pipe, Stdin},
 };
 
 /// How long a new list may take.
@@ -42,6 +42,7 @@ pub(super) struct Connection {
     service: RunningService<RoleClient, Client>,
     changed: Arc<Notify>,
     flow: Flow,
+    _stdin: Stdin,
 }
 
 /// The same for whoever only asks.
@@ -76,6 +77,7 @@ impl Connection {
         let changed = Arc::new(Notify::new());
         let client = Client { changed: Arc::clone(&changed) };
         let pipe = Pipe::new(stdin, stdout, flow.clone());
+        let _stdin = pipe.stdin();
         // Much larger than what goes on around it.
         let service = Box::pin(client.serve(pipe)).await.map_err(|err| match err {
             ClientInitializeError::JsonRpcError(err) => refused(&err),
@@ -84,7 +86,7 @@ impl Connection {
             other => Trouble::Greeting(other.to_string()),
         })?;
         flow.answered();
-        Ok(Self { service, changed, flow })
+        Ok(Self { service, changed, flow, _stdin })
     }
 
     pub(super) fn line(&self) -> Line {

@@ -85,9 +85,11 @@ impl Keeper {
             Ok(Err(Unstarted::There(trouble))) => self.end_of_start(&flow, &trouble).await,
             Err(_) => format!("did not answer within {} ms (startTimeoutMs)", limit.as_millis()),
         };
-        let stderr = self.process.as_ref().map(Process::complaints).unwrap_or_default();
-        let said =
-            said("stderr", &stderr) + &said("stdout", &self.server.mask().text(&flow.heard()));
+        let stderr = match &self.process {
+            Some(process) => said("stderr", &process.complaints().await),
+            None => String::new(),
+        };
+        let said = stderr + &said("stdout", &self.server.mask().text(&flow.heard()));
         Err(StartError { command: self.server.command(), problem, said })
     }
 
@@ -167,17 +169,19 @@ impl Keeper {
         };
         loop {
             select! {
-                how = process.exit() => {
-                    // What it said last may still be on its way.
-                    timeout(APART, connection.over()).await.ok();
-                    break with_complaints(&how, process);
-                }
+                biased;
                 () = connection.over() => {
                     if let Some(broken) = connection.broken() {
                         break broken;
                     }
                     let how = timeout(APART, process.exit()).await;
-                    break with_complaints(&how.unwrap_or("it closed its output".into()), process);
+                    let how = how.unwrap_or("it closed its output".into());
+                    break with_complaints(&how, process).await;
+                }
+                how = process.exit() => {
+                    // What it said last may still be on its way.
+                    timeout(APART, connection.over()).await.ok();
+                    break with_complaints(&how, process).await;
                 }
                 () = connection.changed() => {
                     sleep(ROW).await;
@@ -232,6 +236,6 @@ fn said(stream: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("; {stream}: {}", short(&text, SAID)) }
 }
 
-fn with_complaints(how: &str, process: &Process) -> String {
-    format!("{how}{}", said("stderr", &process.complaints()))
+async fn with_complaints(how: &str, process: &Process) -> String {
+    format!("{how}{}", said("stderr", &process.complaints().await))
 }

@@ -6,7 +6,7 @@
 
 use std::{
     io::{self, ErrorKind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -24,7 +24,7 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     process::{ChildStdin, ChildStdout},
     select,
-    sync::Mutex as AsyncMutex,
+    sync::Mutex,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -41,7 +41,7 @@ const HEARD: usize = 300;
 pub(super) struct Flow {
     /// Pulled when the connection is over, by whichever end.
     pub(super) over: CancellationToken,
-    state: Arc<Mutex<State>>,
+    state: Arc<SyncMutex<State>>,
 }
 
 #[derive(Default)]
@@ -90,25 +90,34 @@ impl Flow {
         self.state().heard = line[..line.len().min(HEARD)].to_vec();
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The way to a server.
+pub(super) type Stdin = Arc<Mutex<ChildStdin>>;
 
 /// The end of this program.
 pub(super) struct Pipe {
     stdout: BufReader<ChildStdout>,
     /// What has come of the next line.
     line: Vec<u8>,
-    stdin: Arc<AsyncMutex<Option<ChildStdin>>>,
+    stdin: Stdin,
     flow: Flow,
     has_begun: bool,
 }
 
 impl Pipe {
     pub(super) fn new(stdin: ChildStdin, stdout: ChildStdout, flow: Flow) -> Self {
-        let (stdout, stdin) = (BufReader::new(stdout), Arc::new(AsyncMutex::new(Some(stdin))));
+        let (stdout, stdin) = (BufReader::new(stdout), Arc::new(Mutex::new(stdin)));
         Self { stdout, line: Vec::new(), stdin, flow, has_begun: false }
+    }
+
+    /// The input of the server, which stays open for as long as somebody has this: one that ends while it is open has
+    /// ended by itself.
+    pub(super) fn stdin(&self) -> Stdin {
+        Arc::clone(&self.stdin)
     }
 
     /// The next line, or nothing if there will be none. What was read stays when the future is dropped.
@@ -174,7 +183,6 @@ impl Transport<RoleClient> for Pipe {
             line.push(b'\n');
             let write = async {
                 let mut stdin = stdin.lock().await;
-                let stdin = stdin.as_mut().ok_or(ErrorKind::NotConnected)?;
                 stdin.write_all(&line).await?;
                 stdin.flush().await
             };
@@ -212,7 +220,6 @@ impl Transport<RoleClient> for Pipe {
 
     async fn close(&mut self) -> io::Result<()> {
         self.flow.over.cancel();
-        self.stdin.lock().await.take();
         Ok(())
     }
 }

@@ -38,6 +38,8 @@ use crate::{
 const POLITE: Duration = Duration::from_millis(500);
 /// and so long after a TERM.
 const GRACE: Duration = Duration::from_millis(1_500);
+/// How long its last complaints may be on their way.
+const MOMENT: Duration = Duration::from_millis(200);
 /// How much of its last complaints is remembered.
 const LAST: usize = 2_000;
 /// How much of a complaint is traced, in characters.
@@ -81,7 +83,8 @@ impl Process {
         let stdin = child.leader.stdin().take().expect("stdin is piped");
         let stdout = child.leader.stdout().take().expect("stdout is piped");
         let stderr = child.leader.stderr().take().expect("stderr is piped");
-        let complaints = Rc::new(Complaints { last: RefCell::default(), mask });
+        let complaints =
+            Rc::new(Complaints { last: RefCell::default(), mask, ended: CancellationToken::new() });
         let reader = Rc::clone(&complaints);
         let reading = ctx.spawn("stderr", async move |_| reader.read(stderr).await).ok();
         Ok((Self { child, complaints, reading }, stdin, stdout))
@@ -96,7 +99,9 @@ impl Process {
     }
 
     /// What it said last on its standard error, in one line.
-    pub(super) fn complaints(&self) -> String {
+    pub(super) async fn complaints(&self) -> String {
+        // Of one that has ended all is there in a moment.
+        timeout(MOMENT, self.complaints.ended.cancelled()).await.ok();
         self.complaints.in_one_line()
     }
 
@@ -135,6 +140,7 @@ fn in_words(status: ExitStatus) -> String {
 struct Complaints {
     last: RefCell<VecDeque<u8>>,
     mask: Mask,
+    ended: CancellationToken,
 }
 
 impl Complaints {
@@ -147,6 +153,7 @@ impl Complaints {
             let surplus = last.len().saturating_sub(LAST);
             last.drain(..surplus);
         }
+        self.ended.cancel();
     }
 
     fn trace(&self, chunk: &[u8]) {

@@ -29,8 +29,8 @@ call() {
         close) exec >&-; while read -r line; do :; done ;;
         hang) ;;
         line) head -c 40000000 /dev/zero | tr '\0' x ;;
-        chatter) while say '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1,"message":"'"$(printf 'x%.0s' {1..60000})"'"}}'; do :; done ;;
-        noise) yes "no message at all, and there is no end to it, and there is no end to it" ;;
+        chatter) x=$(printf 'x%.0s' {1..60000}); while say '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1,"message":"'"$x"'"}}'; do :; done ;;
+        noise) yes "$(printf 'no message%.0s' {1..1000})" ;;
         complain) head -c 3000000 /dev/zero | tr '\0' '\n' >&2; text complained ;;
         child) sleep 1000 > /dev/null 2>&1 & echo $! >> "$folder/pids"; text started ;;
         daemon) setsid sleep 1000 > /dev/null 2>&1 < /dev/null & sleep 0.2; pgrep -n sleep >> "$folder/daemon"; text started ;;
