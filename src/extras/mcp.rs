@@ -14,6 +14,7 @@ mod process;
 mod result;
 mod server;
 mod table;
+mod wire;
 
 use std::{collections::BTreeMap, num::NonZeroU64, path::PathBuf, rc::Rc};
 

@@ -77,16 +77,16 @@ impl Connection {
         let changed = Arc::new(Notify::new());
         let client = Client { changed: Arc::clone(&changed) };
         let pipe = Pipe::new(stdin, stdout, flow.clone());
-        let _stdin = pipe.stdin();
+        let stdin = pipe.stdin();
         // Much larger than what goes on around it.
         let service = Box::pin(client.serve(pipe)).await.map_err(|err| match err {
             ClientInitializeError::JsonRpcError(err) => refused(&err),
-            ClientInitializeError::ConnectionClosed(_) => Trouble::Lost,
-            ClientInitializeError::TransportError { .. } => Trouble::Lost,
+            ClientInitializeError::ConnectionClosed(_)
+            | ClientInitializeError::TransportError { .. } => Trouble::Lost,
             other => Trouble::Greeting(other.to_string()),
         })?;
         flow.answered();
-        Ok(Self { service, changed, flow, _stdin })
+        Ok(Self { service, changed, flow, _stdin: stdin })
     }
 
     pub(super) fn line(&self) -> Line {

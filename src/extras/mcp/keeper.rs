@@ -31,9 +31,9 @@ use crate::{
 /// The pause before the first try to start a server again,
 const FIRST: Duration = Duration::from_millis(500);
 /// and the longest one.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 /// A server that ran for so long counts as one that can.
-const HELD: Duration = Duration::from_secs(60);
+const HELD: Duration = Duration::from_mins(1);
 /// How long the two signs of an end may lie apart: the process has ended, its output has.
 const APART: Duration = Duration::from_millis(200);
 /// Changes of the list of tools that come in a row are one.

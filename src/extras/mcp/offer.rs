@@ -82,7 +82,8 @@ fn name(server: &str, tool: &str) -> String {
         return name;
     }
     let hash = digest(&SHA256, tool.as_bytes());
-    let hash: String = hash.as_ref().iter().map(|it| format!("{it:02x}")).collect();
+    let digits = hash.as_ref().iter().flat_map(|it| [it >> 4, it & 15]);
+    let hash: String = digits.filter_map(|it| char::from_digit(it.into(), 16)).collect();
     format!("{}_{}", &name[..NAME - HASH - 1], &hash[..HASH])
 }
 
@@ -127,8 +128,8 @@ fn clean(value: Value) -> Value {
 
 fn cut(text: &str, most: usize) -> String {
     let text = harmless(&text[..text.floor_char_boundary(most * 2)]).into_owned();
-    match text.len() > most {
-        true => format!("{} … (cut)", &text[..text.floor_char_boundary(most)]),
-        false => text,
+    if text.len() <= most {
+        return text;
     }
+    format!("{} … (cut)", &text[..text.floor_char_boundary(most)])
 }

@@ -1,8 +1,7 @@
 //! The two pipes of a server: one JSON message a line, each way.
 //!
-//! Watch for: the SDK has such a transport too. It drops a line that is too long and leaves whoever waits for it waiting,
-//! and one odd part makes it lose the whole of a list or of a result. Here a flood ends the connection with the reason, and
-//! what answers a request is handed on as plain JSON.
+//! Watch for: the SDK has such a transport too. It drops a line that is too long and leaves whoever waits for it waiting.
+//! Here a flood ends the connection with the reason.
 
 use std::{
     io::{self, ErrorKind},
@@ -12,14 +11,9 @@ use std::{
 
 use rmcp::{
     RoleClient,
-    model::{
-        ClientJsonRpcMessage, CustomResult, ErrorData, InitializeResult, JsonRpcMessage, RequestId,
-        ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
-    },
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
     transport::Transport,
 };
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     process::{ChildStdin, ChildStdout},
@@ -27,6 +21,8 @@ use tokio::{
     sync::Mutex,
 };
 use tokio_util::sync::CancellationToken;
+
+use super::wire::{self, Heard};
 
 /// The longest message: a large picture fits.
 const LINE: usize = 16 << 20;
@@ -105,6 +101,7 @@ pub(super) struct Pipe {
     line: Vec<u8>,
     stdin: Stdin,
     flow: Flow,
+    /// The greeting was answered.
     has_begun: bool,
 }
 
@@ -137,37 +134,6 @@ impl Pipe {
             }
         }
     }
-
-    fn message(&mut self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
-        let mut message: Value = serde_json::from_slice(line).ok()?;
-        let id = read::<RequestId>(message["id"].take());
-        if message["method"].is_string() {
-            return match id {
-                Some(id) => Some(JsonRpcMessage::request(read::<ServerRequest>(message)?, id)),
-                None => Some(JsonRpcMessage::notification(read::<ServerNotification>(message)?)),
-            };
-        }
-        if let Some(error) = message.get_mut("error") {
-            return Some(JsonRpcMessage::error(read::<ErrorData>(error.take())?, id));
-        }
-        let result = message.get_mut("result")?.take();
-        Some(JsonRpcMessage::response(self.result(result), id?))
-    }
-
-    /// The SDK has to understand the answer to its greeting, and no other.
-    fn result(&mut self, result: Value) -> ServerResult {
-        if !self.has_begun
-            && let Some(greeting) = read::<InitializeResult>(result.clone())
-        {
-            self.has_begun = true;
-            return ServerResult::InitializeResult(greeting);
-        }
-        ServerResult::CustomResult(CustomResult(result))
-    }
-}
-
-fn read<T: DeserializeOwned>(value: Value) -> Option<T> {
-    serde_json::from_value(value).ok()
 }
 
 impl Transport<RoleClient> for Pipe {
@@ -179,8 +145,7 @@ impl Transport<RoleClient> for Pipe {
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (stdin, over) = (Arc::clone(&self.stdin), self.flow.over.clone());
         async move {
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
+            let line = wire::line(message)?;
             let write = async {
                 let mut stdin = stdin.lock().await;
                 stdin.write_all(&line).await?;
@@ -204,15 +169,15 @@ impl Transport<RoleClient> for Pipe {
                 over.cancel();
                 return None;
             };
-            match self.message(&line) {
-                Some(message) => return Some(message),
-                None if line.trim_ascii().is_empty() => {}
-                None => {
-                    tracing::debug!(
-                        "no message: {}",
-                        String::from_utf8_lossy(&line[..line.len().min(HEARD)])
-                    );
+            match wire::read(&line, self.has_begun) {
+                Heard::Message(message) => {
+                    self.has_begun |= matches!(*message, ServerJsonRpcMessage::Response(_));
+                    return Some(*message);
+                }
+                Heard::Nothing => {}
+                Heard::Noise => {
                     self.flow.hear(&line);
+                    tracing::debug!("no message: {}", self.flow.heard());
                 }
             }
         }

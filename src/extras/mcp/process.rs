@@ -59,7 +59,7 @@ impl Process {
         config: &Config,
         vars: Vars,
         mark: Mark,
-        mask: Mask,
+        secrets: Mask,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         let here = std::env::current_dir()?;
         // A path is meant from here, wherever the server is to work.
@@ -83,8 +83,11 @@ impl Process {
         let stdin = child.leader.stdin().take().expect("stdin is piped");
         let stdout = child.leader.stdout().take().expect("stdout is piped");
         let stderr = child.leader.stderr().take().expect("stderr is piped");
-        let complaints =
-            Rc::new(Complaints { last: RefCell::default(), mask, ended: CancellationToken::new() });
+        let complaints = Rc::new(Complaints {
+            last: RefCell::default(),
+            mask: secrets,
+            ended: CancellationToken::new(),
+        });
         let reader = Rc::clone(&complaints);
         let reading = ctx.spawn("stderr", async move |_| reader.read(stderr).await).ok();
         Ok((Self { child, complaints, reading }, stdin, stdout))

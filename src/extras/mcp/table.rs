@@ -53,17 +53,11 @@ impl Table {
 
     /// Makes the table equal to the list. What has not changed stays where it is, so nobody hears of it.
     pub(super) fn settle(&self, Offers { tools, complaints }: Offers) {
-        let stays = |_: &String, (held, _): &mut (Offer, Undo)| tools.contains(held);
-        let gone: Vec<_> = {
-            let mut held = self.held.borrow_mut();
-            let (same, gone) = std::mem::take(&mut *held)
-                .into_iter()
-                .partition(|(name, it)| stays(name, &mut it.clone()));
-            *held = same;
-            let gone: BTreeMap<_, _> = gone;
-            gone.into_values().map(|(_, undo)| undo).collect()
-        };
-        for undo in gone {
+        let stays = |(_, (held, _)): &(String, (Offer, Undo))| tools.contains(held);
+        let (same, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            self.held.take().into_iter().partition(stays);
+        self.held.replace(same);
+        for (_, undo) in gone.into_values() {
             // The cleanup of a tool is done when this returns, and has nothing that can fail.
             drop(undo.call());
         }
@@ -73,20 +67,20 @@ impl Table {
             }
         }
         for complaint in complaints {
-            self.complain(complaint);
+            self.complain(&complaint);
         }
     }
 
     fn add(&self, offer: Offer) {
         match self.tools.register(self.server.tool(&offer)) {
             Ok(undo) => drop(self.held.borrow_mut().insert(offer.name.clone(), (offer, undo))),
-            Err(err) => self.complain(format!("the tool `{}` is left out: {err}", offer.name)),
+            Err(err) => self.complain(&format!("the tool `{}` is left out: {err}", offer.name)),
         }
     }
 
     /// Says it once, however often the server is started.
-    fn complain(&self, text: String) {
-        if self.told.borrow_mut().insert(text.clone()) {
+    fn complain(&self, text: &str) {
+        if self.told.borrow_mut().insert(text.to_owned()) {
             self.ctx.emit(&Warning(format!("mcp `{}`: {text}", self.server.name)));
         }
     }

@@ -165,12 +165,11 @@ fn what_a_server_asks_of_a_client_is_refused_but_for_a_ping() {
 
         let ping: Value = serde_json::from_str(&it.heard(r#""id":900"#).await).unwrap();
         assert_eq!(ping["result"], json!({}));
-        let sampling: Value = serde_json::from_str(&it.heard(r#""id":901"#).await).unwrap();
-        assert_eq!(sampling["error"]["code"], -32601);
-        let roots: Value = serde_json::from_str(&it.heard(r#""id":902"#).await).unwrap();
-        assert_eq!(roots["result"]["roots"], json!([]));
-        let elicited: Value = serde_json::from_str(&it.heard(r#""id":903"#).await).unwrap();
-        assert_eq!(elicited["result"]["action"], "decline");
+        for id in ["901", "902", "903"] {
+            let line = it.heard(&format!(r#""id":{id}"#)).await;
+            let refused: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(refused["error"]["code"], -32601, "{line}");
+        }
     });
 }
 

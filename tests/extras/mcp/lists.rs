@@ -151,7 +151,7 @@ fn d_64_a_changed_list_takes_effect_at_the_next_turn() {
         it.serve("plain", json!({})).await;
 
         it.call("change").await;
-        listed(&it, 2).await;
+        it.listed(2).await;
         let within = it.tools.names();
         it.turn();
         let after = it.tools.names();
@@ -170,23 +170,10 @@ fn d_64_a_changed_description_is_seen_at_the_next_turn_too() {
         it.serve("plain", json!({})).await;
 
         it.call("change").await;
-        listed(&it, 2).await;
+        it.listed(2).await;
         it.turn();
 
         let text = serde_json::to_string(&it.tools.schemas()).unwrap();
         assert!(text.contains("other"), "{text}");
     });
-}
-
-/// Waits until the list was asked for so many times, and until the answer has come: what is asked after it is answered
-/// after it.
-async fn listed(it: &Rig, times: usize) {
-    loop {
-        let heard = std::fs::read_to_string(it.path("heard")).unwrap();
-        if heard.matches("tools/list").count() >= times {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
-    it.call("echo").await;
 }

@@ -184,6 +184,16 @@ impl Rig {
         }
     }
 
+    /// Waits until the list was asked for so many times, and until the answer has come: what is asked after it is answered
+    /// after it.
+    pub(crate) async fn listed(&self, times: usize) {
+        while fs::read_to_string(self.path("heard")).unwrap().matches("tools/list").count() < times
+        {
+            tokio::task::yield_now().await;
+        }
+        self.call("echo").await;
+    }
+
     pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).unwrap();
     }
