@@ -68,8 +68,7 @@ fn a_tool_of_a_server_is_asked_about_and_answers() {
     let ended = folder.run(&["hi"], "y\n");
 
     let call = r#"mcp__files__do {"what":"echo","text":"there"}"#;
-    let shown =
-        format!("[tool] {call}\nAllow {call}? [y/N] y\n[result] there\n\nassistant> Done\n");
+    let shown = format!("[tool] {call}\nAllow {call}? [y/N] \n[result] there\n\nassistant> Done\n");
     assert_eq!((ended.code(), ended.out), (0, shown), "{}", ended.err);
     assert_eq!(texts(&folder.log(), "tool/result"), ["there"]);
     assert!(!runs(&servers(&folder)[0]));
