@@ -34,6 +34,9 @@ use crate::{
     },
 };
 
+/// The shortest text that counts as a secret, in bytes.
+const SECRET: usize = 8;
+
 /// Config of `mcp`. A key that is not known is refused: a limit with a typo would be none.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -80,8 +83,11 @@ pub async fn apply(
     env: Svc<Env>,
     saved: Optional<Persistence>,
 ) -> Result<(), BoxError> {
-    for (_, value) in config.env.iter().filter(|(name, _)| secret_part(name).is_some()) {
-        env.hide(value.expose())?;
+    for (name, value) in &config.env {
+        // A short one would be found in whatever is said.
+        if secret_part(name).is_some() && value.expose().len() >= SECRET {
+            env.hide(value.expose())?;
+        }
     }
     let hurry = CancellationToken::new();
     let server = Rc::new(Server::new(&ctx, config, env.shared(), saved)?);

@@ -121,7 +121,8 @@ impl Connection {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest { params: Some(params), ..Default::default() };
             let mut page = self.line().ask(ClientRequest::ListToolsRequest(request)).await?;
-            let Value::Array(found) = page["tools"].take() else { break };
+            let found = page.get_mut("tools").map(Value::take);
+            let Some(Value::Array(found)) = found else { break };
             let is_empty = found.is_empty();
             tools.extend(found);
             cursor = page["nextCursor"].as_str().map(str::to_owned);

@@ -56,6 +56,9 @@ pub(super) fn offers(server: &str, tools: &[Value]) -> Offers {
             Err(complaint) => offers.complaints.push(complaint),
         }
     }
+    if tools.is_empty() {
+        offers.complaints.push("it offers no tools".into());
+    }
     if tools.len() > MOST_TOOLS {
         offers
             .complaints

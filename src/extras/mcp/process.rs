@@ -35,9 +35,9 @@ use crate::{
 };
 
 /// So long a server may take to end after its input was closed,
-const POLITE: Duration = Duration::from_millis(500);
-/// and so long after a TERM.
-const GRACE: Duration = Duration::from_millis(1_500);
+const POLITE: Duration = Duration::from_millis(300);
+/// and so long after a TERM. Several servers end one after the other, and the program waits 5 s for all.
+const GRACE: Duration = Duration::from_millis(1_200);
 /// How long its last complaints may be on their way.
 const MOMENT: Duration = Duration::from_millis(200);
 /// How much of its last complaints is remembered.

@@ -34,6 +34,18 @@ fn a_list_without_end_is_cut_and_said() {
 }
 
 #[test]
+fn an_answer_that_is_no_list_is_one_without_tools() {
+    rig(async |it| {
+        it.serve("odd", json!({})).await;
+
+        assert_eq!(
+            (it.tools.names().len(), it.take_said()),
+            (0, vec!["! mcp `x`: it offers no tools".into()])
+        );
+    });
+}
+
+#[test]
 fn names_that_do_not_fit_are_changed_the_same_way_each_time() {
     rig(async |it| {
         let long = "a".repeat(70);

@@ -33,7 +33,10 @@ call() {
         noise) yes "$(printf 'no message%.0s' {1..1000})" ;;
         complain) head -c 3000000 /dev/zero | tr '\0' '\n' >&2; text complained ;;
         child) sleep 1000 > /dev/null 2>&1 & echo $! >> "$folder/pids"; text started ;;
-        daemon) setsid sleep 1000 > /dev/null 2>&1 < /dev/null & sleep 0.2; pgrep -n sleep >> "$folder/daemon"; text started ;;
+        daemon)
+            setsid bash -c 'echo $$ > "$0/daemon.new"; mv "$0/daemon.new" "$0/daemon"; exec sleep 1000' "$folder" > /dev/null 2>&1 < /dev/null &
+            while [[ ! -e $folder/daemon ]]; do sleep 0.02; done
+            text started ;;
         ask)
             say '{"jsonrpc":"2.0","id":900,"method":"ping"}'
             say '{"jsonrpc":"2.0","id":901,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}'
@@ -46,7 +49,9 @@ call() {
 }
 
 list() {
-    if [[ $mode == pages ]]; then
+    if [[ $mode == odd ]]; then
+        answer '["no", "list"]'
+    elif [[ $mode == pages ]]; then
         case $line in
             *'"cursor":"two"'*) answer "{\"tools\":[$(tool second)],\"nextCursor\":\"three\"}" ;;
             *'"cursor":"three"'*) answer "{\"tools\":[$(tool third)]}" ;;
@@ -61,6 +66,7 @@ list() {
 
 greet() {
     [[ $mode == refusing ]] && say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32000,\"message\":\"not today\"}}" && return
+    [[ $mode == rude ]] && answer '{"hello":1}' && return
     answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"test","version":"1"}}'
 }
 

@@ -82,6 +82,15 @@ fn a_server_that_refuses_the_greeting_is_quoted() {
 }
 
 #[test]
+fn an_answer_that_is_no_greeting_fails_the_entry() {
+    rig(async |it| {
+        let err = it.fails(it.config("rude", json!({}))).await;
+
+        assert!(err.contains("could not be greeted: ") && err.contains("hello"), "{err}");
+    });
+}
+
+#[test]
 fn a_flood_of_complaints_holds_nothing_up() {
     rig(async |it| {
         it.serve("noisy", json!({})).await;
