@@ -111,7 +111,7 @@ fn a_call_that_is_not_answered_ends_at_its_limit_and_is_taken_back() {
             "{result:?}"
         );
         it.heard("notifications/cancelled").await;
-        assert_eq!(it.call("echo").await.is_error, false);
+        assert!(!it.call("echo").await.is_error);
     });
 }
 

@@ -64,7 +64,7 @@ fn a_call_that_runs_when_the_plugin_is_unloaded_ends_with_words() {
             mount.dispose().await;
         };
 
-        let (result, _) = tokio::join!(it.call("hang"), unload);
+        let (result, ()) = tokio::join!(it.call("hang"), unload);
 
         assert!(result.is_error && result.content.contains("it was unloaded"), "{result:?}");
     });

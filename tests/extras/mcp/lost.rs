@@ -23,7 +23,7 @@ fn a_crash_within_a_call_is_the_result_of_the_call_and_one_line_and_then_it_is_b
         );
         assert!(result.content.contains(why), "{result:?}");
         assert_eq!(it.hear(2).await, lines(why));
-        assert_eq!(it.call("echo").await.is_error, false);
+        assert!(!it.call("echo").await.is_error);
         assert_eq!(it.starts(), 2);
     });
 }

@@ -17,9 +17,10 @@ fn a_real_server_is_mounted_answers_and_ends() {
             it.mount(json!({ "command": words[0], "args": words[1..], "startTimeoutMs": 60_000 }));
         mount.ready().await.unwrap();
         let names = it.tools.names();
-        let (tool, arguments, expected) = match names.iter().any(|it| it == "mcp__x__echo") {
-            true => ("mcp__x__echo", json!({ "message": "hello" }), "hello"),
-            false => ("mcp__x__get_current_time", json!({ "timezone": "UTC" }), "UTC"),
+        let (tool, arguments, expected) = if names.iter().any(|it| it == "mcp__x__echo") {
+            ("mcp__x__echo", json!({ "message": "hello" }), "hello")
+        } else {
+            ("mcp__x__get_current_time", json!({ "timezone": "UTC" }), "UTC")
         };
 
         let answered = it.call_with(tool, arguments, CancellationToken::new()).await;

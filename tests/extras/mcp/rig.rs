@@ -28,7 +28,7 @@ use tokio::{runtime::Builder, sync::Notify, task::LocalSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Nothing here takes that long; a test that hangs fails.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// Runs a test with a table of tools and no server yet.
 pub(crate) fn rig(test: impl AsyncFnOnce(Rc<Rig>) + 'static) {
@@ -87,16 +87,18 @@ impl Rig {
     }
 
     /// The config of the server in this mode, with more of it.
-    pub(crate) fn config(&self, mode: &str, more: Value) -> Value {
+    pub(crate) fn config(&self, mode: &str, rest: Value) -> Value {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/extras/mcp/server.sh");
         let mut config = json!({ "command": "bash", "args": [script, self.folder.path(), mode] });
-        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        if let (Some(config), Value::Object(rest)) = (config.as_object_mut(), rest) {
+            config.extend(rest);
+        }
         config
     }
 
     /// Mounts the server, which must start.
-    pub(crate) async fn serve(&self, mode: &str, more: Value) -> Mount {
-        let mount = self.mount(self.config(mode, more));
+    pub(crate) async fn serve(&self, mode: &str, rest: Value) -> Mount {
+        let mount = self.mount(self.config(mode, rest));
         mount.ready().await.unwrap();
         mount
     }

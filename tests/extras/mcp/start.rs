@@ -1,6 +1,7 @@
 //! How a server starts, and what is said when it does not.
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::rig::rig;
 
@@ -10,7 +11,11 @@ fn the_tools_of_a_server_are_mounted_and_answer() {
         it.serve("plain", json!({})).await;
 
         let result = it
-            .call_with("mcp__x__do", json!({ "what": "echo", "text": "hi" }), Default::default())
+            .call_with(
+                "mcp__x__do",
+                json!({ "what": "echo", "text": "hi" }),
+                CancellationToken::new(),
+            )
             .await;
 
         assert_eq!(it.tools.names(), ["mcp__x__do"]);
@@ -65,7 +70,7 @@ fn a_banner_before_the_greeting_does_no_harm() {
     rig(async |it| {
         it.serve("banner", json!({})).await;
 
-        assert_eq!(it.call("folder").await.is_error, false);
+        assert!(!it.call("folder").await.is_error);
     });
 }
 
@@ -132,7 +137,7 @@ fn d_24_a_server_gets_no_secrets_but_those_it_was_given() {
         it.serve("plain", more).await;
         let variable = async |name: &str| {
             let arguments = json!({ "what": "variable", "text": name });
-            it.call_with("mcp__x__do", arguments, Default::default()).await.content
+            it.call_with("mcp__x__do", arguments, CancellationToken::new()).await.content
         };
 
         let seen = [variable("PLAIN").await, variable("MY_TOKEN").await, variable("API_KEY").await];
@@ -148,7 +153,7 @@ fn d_24_a_variable_that_the_user_named_goes_through() {
         it.serve("plain", json!({ "passEnv": ["MY_TOKEN"] })).await;
 
         let arguments = json!({ "what": "variable", "text": "MY_TOKEN" });
-        let result = it.call_with("mcp__x__do", arguments, Default::default()).await;
+        let result = it.call_with("mcp__x__do", arguments, CancellationToken::new()).await;
 
         assert_eq!(result.content, "token-12345");
     });
