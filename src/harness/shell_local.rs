@@ -5,9 +5,9 @@
 //! Watch for: a command has ended when its bash has, not when its output has. One task lives as long as the last process
 //! of a command does, and hands out the result on the way; whatever is left when the plugin unloads is stopped then.
 
-mod capture;
-mod child;
-mod family;
+pub(crate) mod capture;
+pub(crate) mod child;
+pub(crate) mod family;
 mod redrawn;
 
 use std::{

@@ -12,7 +12,7 @@ mod suspicion;
 
 use tokio::sync::watch;
 
-pub(crate) use self::danger::settings;
+pub(crate) use self::danger::{program, settings};
 pub use self::suspicion::{Acting, Trust};
 use crate::{cordis::Serial, harness::approval::Answer};
 

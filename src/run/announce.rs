@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::cordis::loader::{Entry, variables};
 use crate::cordis::{BeforeApply, Context, Error, is_script, plain_name};
 use crate::harness::cli::console::Console;
-use crate::harness::trust::settings;
+use crate::harness::trust::{program, settings};
 
 /// Plugins that start programs.
 const STARTERS: [&str; 3] = ["shell-local", "mcp", "hooks"];
@@ -42,7 +42,7 @@ fn announcement(file: &str, entries: &[&Entry]) -> String {
         named.filter_map(|(_, value)| value.as_str().map(str::to_owned)).collect()
     };
     let named = |wanted: &dyn Fn(&str) -> bool| -> Vec<String> {
-        entries.iter().map(|it| it.name.clone()).filter(|it| wanted(it)).collect()
+        entries.iter().filter(|it| wanted(&it.name)).map(|it| program(it)).collect()
     };
     let is_starter = |name: &str| STARTERS.contains(&plain_name(name));
     let asked = entries.iter().filter(|it| it.name.contains("approval"));
@@ -90,6 +90,10 @@ mod tests {
             entry("./policy.ts", Value::Null),
             entry("./src/harness/shell-local.ts", Value::Null),
             entry("many", json!({ "list": ["$${NOT}", { "a": "${MODEL} and ${DEEP}" }] })),
+            entry(
+                "mcp",
+                json!({ "command": "npx", "args": ["-y", "a b"], "env": { "TOKEN": "secret" } }),
+            ),
             Entry { disabled: true, ..entry("./other.ts", json!("${UNREAD}")) },
         ];
 
@@ -98,7 +102,7 @@ mod tests {
         let expected = "cordis.yml decides what runs here: requests go to api.example.com:8443; the key is in MY_KEY; \
                         its placeholders read DEEP, MODEL; \
                         asked about: bash, mcp__*; scripts: ./policy.ts; \
-                        programs are started by ./src/harness/shell-local.ts";
+                        programs are started by ./src/harness/shell-local.ts, mcp (TOKEN=… npx -y \"a b\")";
         assert_eq!(said, expected);
     }
 

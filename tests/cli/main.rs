@@ -20,6 +20,7 @@ mod kills;
 mod left;
 mod list_file;
 mod logs;
+mod mcp;
 mod network;
 mod one_shot;
 mod readme;

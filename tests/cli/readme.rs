@@ -68,7 +68,7 @@ fn a_pipe_answers_the_question_as_the_readme_says() {
 
 #[test]
 fn the_real_model_of_the_readme_is_a_configuration_that_fits() {
-    for block in blocks("yaml") {
+    for block in blocks("yaml").iter().filter(|it| it.contains("llm-openai")) {
         let inside = block.trim_start_matches("- id: llm\n").lines().map(str::trim);
         let entry = inside.collect::<Vec<_>>().join(", ");
         let folder = Folder::with(&list(&[("llm", &entry)]));
@@ -79,6 +79,18 @@ fn the_real_model_of_the_readme_is_a_configuration_that_fits() {
         assert_eq!(ended.code(), 1, "{}", ended.err);
         assert!(ended.err.contains("DEEPSEEK_API_KEY"), "{}", ended.err);
     }
+}
+
+#[test]
+fn the_server_of_the_readme_is_a_configuration_that_fits() {
+    let block = blocks("yaml").into_iter().find(|it| it.contains("name: mcp")).unwrap();
+    // Whether there is an `npx` here is not the question.
+    let folder = Folder::with(&(list(&[]) + &block.replace("npx", "no-such-program")));
+
+    let ended = folder.run(&["--check"], "");
+
+    assert!(ended.out.contains("files        mcp          failed: "), "{ended:?}");
+    assert!(ended.out.contains("`no-such-program -y @modelcontextprotocol/"), "{ended:?}");
 }
 
 #[test]

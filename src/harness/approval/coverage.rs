@@ -14,6 +14,9 @@ use crate::{
     harness::tools::{Tools, ToolsChanged},
 };
 
+/// How the names of tools of servers begin.
+const MCP: &str = "mcp__";
+
 /// Keeps an eye on the table of tools for as long as the plugin lives.
 pub(super) fn watch(ctx: &Context, guarded: &Rc<Guarded>, tools: Svc<Tools>) -> Result<(), Error> {
     if guarded.0.is_empty() {
@@ -79,7 +82,10 @@ impl Coverage {
     }
 }
 
-/// Tools of one server are told together: `mcp__x` of `mcp__x__read`.
+/// Tools of one server are told together: `mcp__x` of `mcp__x__read`, and of `mcp__x__read__all`.
 fn family(name: &str) -> &str {
+    if let Some((server, _)) = name.strip_prefix(MCP).and_then(|it| it.split_once("__")) {
+        return &name[..MCP.len() + server.len()];
+    }
     name.rsplit_once("__").map_or(name, |(server, _)| server)
 }

@@ -1,10 +1,11 @@
-//! The bash of one command: how it is started, and how it ended.
+//! The program of one command, which is bash, or of another plugin: how it is started, and how it ended.
 //!
 //! Full-size counterpart: the process handling of the local shell.
 //! Watch for: what a command gets is all said here: a session of its own, no terminal, no input, no editor.
 
 use std::{
-    io::ErrorKind,
+    ffi::OsStr,
+    io::{self, ErrorKind},
     process::{ExitStatus, Stdio},
     rc::Rc,
     time::Duration,
@@ -13,7 +14,7 @@ use std::{
 use nix::unistd::Pid;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use tokio::{
-    process::{ChildStderr, ChildStdout},
+    process::{ChildStderr, ChildStdout, Command},
     time::timeout,
 };
 
@@ -31,13 +32,13 @@ const QUIET: [(&str, &str); 7] = [
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
-/// A command that was started.
-pub(super) struct Child {
-    leader: Box<dyn ChildWrapper>,
-    pub(super) family: Rc<Family>,
+/// A program that was started.
+pub(crate) struct Child {
+    pub(crate) leader: Box<dyn ChildWrapper>,
+    pub(crate) family: Rc<Family>,
 }
 
-/// Starts the command in a session of its own: no terminal to take, and one signal reaches its children too.
+/// Starts the command.
 pub(super) fn start(
     spec: &ShellSpec,
     vars: Vars,
@@ -47,36 +48,48 @@ pub(super) fn start(
     if !spec.cwd.is_dir() {
         return Err(ShellError::NoDirectory { path: spec.cwd.clone() });
     }
-    let mut command = CommandWrap::with_new("bash", |it| {
+    let mut child = Child::start("bash", mark, |it| {
         // `--`, because a command may begin with a dash; no BASH_ENV, because it names a file that bash would run first.
         it.args(["-c", "--", &spec.command]).current_dir(&spec.cwd);
-        it.env_clear().envs(vars).envs(QUIET).envs([mark.variable()]).env_remove("BASH_ENV");
+        it.env_clear().envs(vars).envs(QUIET).env_remove("BASH_ENV");
         it.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    });
-    let mut leader =
-        command.wrap(ProcessSession).spawn().map_err(|source| match source.kind() {
-            ErrorKind::NotFound => ShellError::NoBash,
-            ErrorKind::ArgumentListTooLong => ShellError::TooLong { bytes: spec.command.len() },
-            _ => ShellError::Start { source },
-        })?;
-    let stdout = leader.stdout().take().expect("stdout is piped");
-    let stderr = leader.stderr().take().expect("stderr is piped");
-    let id = leader.id().expect("nobody has waited for it yet");
-    let id = Pid::from_raw(i32::try_from(id).expect("the system's own ids are i32"));
-    let family = Family::new(id, mark);
-    // Not the wrapper's own `wait`: where orphans become our children (as process 1 of a container) it would wait for
-    // those too, and `server &` would hang.
-    Ok((Child { leader: leader.into_inner(), family }, stdout, stderr))
+    })
+    .map_err(|source| match source.kind() {
+        ErrorKind::NotFound => ShellError::NoBash,
+        ErrorKind::ArgumentListTooLong => ShellError::TooLong { bytes: spec.command.len() },
+        _ => ShellError::Start { source },
+    })?;
+    let stdout = child.leader.stdout().take().expect("stdout is piped");
+    let stderr = child.leader.stderr().take().expect("stderr is piped");
+    Ok((child, stdout, stderr))
 }
 
 impl Child {
-    /// Resolves when bash ends, whatever its children do.
-    pub(super) async fn exit(&mut self) -> Option<ExitStatus> {
+    /// Starts a program in a session of its own: no terminal to take, and one signal reaches its children too.
+    pub(crate) fn start(
+        program: impl AsRef<OsStr>,
+        mark: Mark,
+        set: impl FnOnce(&mut Command),
+    ) -> io::Result<Self> {
+        let mut command = CommandWrap::with_new(program, |it| {
+            set(it);
+            it.envs([mark.variable()]);
+        });
+        let leader = command.wrap(ProcessSession).spawn()?;
+        let id = leader.id().expect("nobody has waited for it yet");
+        let id = Pid::from_raw(i32::try_from(id).expect("the system's own ids are i32"));
+        // Not the wrapper's own `wait`: where orphans become our children (as process 1 of a container) it would wait
+        // for those too, and `server &` would hang.
+        Ok(Child { leader: leader.into_inner(), family: Family::new(id, mark) })
+    }
+
+    /// Resolves when the program ends, whatever its children do.
+    pub(crate) async fn exit(&mut self) -> Option<ExitStatus> {
         self.leader.wait().await.ok()
     }
 
-    /// After a TERM: see [`end_within`]. There is no status if the system cannot even kill bash.
-    pub(super) async fn end(&mut self, grace: Duration) -> Option<ExitStatus> {
+    /// After a TERM: see [`end_within`]. There is no status if the system cannot even kill it.
+    pub(crate) async fn end(&mut self, grace: Duration) -> Option<ExitStatus> {
         end_within(grace, &[Rc::clone(&self.family)]).await;
         timeout(AFTER_KILL, self.exit()).await.ok().flatten()
     }

@@ -20,22 +20,22 @@ use tokio::time::{sleep, timeout};
 /// A variable in the environment of each command, by which its processes are known wherever they went.
 const MARK: &str = "NANO_CORDIS_COMMAND";
 /// How long the system may take to end what was killed.
-pub(super) const AFTER_KILL: Duration = Duration::from_secs(1);
+pub(crate) const AFTER_KILL: Duration = Duration::from_secs(1);
 /// How often to look for processes that are about to end,
-pub(super) const SOON: Duration = Duration::from_millis(10);
+pub(crate) const SOON: Duration = Duration::from_millis(10);
 /// and for those that may live for long.
-pub(super) const SOMETIMES: Duration = Duration::from_secs(5);
+pub(crate) const SOMETIMES: Duration = Duration::from_secs(5);
 
 /// The value of that variable: it tells one command of one shell from all others.
 #[derive(Clone, Debug)]
-pub(super) struct Mark(String);
+pub(crate) struct Mark(String);
 
 impl Mark {
-    pub(super) fn new(shell: &str, number: u64) -> Self {
+    pub(crate) fn new(shell: &str, number: u64) -> Self {
         Self(format!("{shell}-{number}"))
     }
 
-    pub(super) fn variable(&self) -> (&str, &str) {
+    pub(crate) fn variable(&self) -> (&str, &str) {
         (MARK, &self.0)
     }
 
@@ -65,7 +65,7 @@ enum Marked {
 // Omitted: a daemon that also threw its environment away, or wrote its title over it as nginx does, is out of reach. Only a
 // control group would hold it, and a user's program may not always make one.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(crate) struct Family {
     leader: Pid,
     mark: Mark,
     has_session: Cell<bool>,
@@ -76,10 +76,10 @@ pub(super) struct Family {
 }
 
 /// The families that may still have processes.
-pub(super) type Families = Rc<RefCell<Vec<Rc<Family>>>>;
+pub(crate) type Families = Rc<RefCell<Vec<Rc<Family>>>>;
 
 impl Family {
-    pub(super) fn new(leader: Pid, mark: Mark) -> Rc<Self> {
+    pub(crate) fn new(leader: Pid, mark: Mark) -> Rc<Self> {
         let round = fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
         let round = round.trim().parse().unwrap_or(i32::MAX);
         let (has_session, unsure) = (Cell::new(true), RefCell::default());
@@ -87,7 +87,7 @@ impl Family {
     }
 
     /// Signals all, the main group first and at once: bash must not see a child die and go on with the next command.
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let found = self.look();
         let groups = found.map_or_else(|| BTreeSet::from([self.leader]), |it| it.groups);
         let (main, others): (Vec<_>, Vec<_>) =
@@ -99,7 +99,7 @@ impl Family {
     }
 
     /// Resolves when nobody is left. The system tells nobody about orphans, so this looks from time to time.
-    pub(super) async fn gone(&self, every: Duration) {
+    pub(crate) async fn gone(&self, every: Duration) {
         while !self.is_gone() {
             sleep(every).await;
         }
@@ -167,13 +167,13 @@ fn living_group(process: Pid) -> Option<Pid> {
 }
 
 /// Stops all families: TERM at once, KILL after the grace.
-pub(super) async fn stop_all(families: &[Rc<Family>], grace: Duration) {
+pub(crate) async fn stop_all(families: &[Rc<Family>], grace: Duration) {
     signal_all(families, Signal::SIGTERM);
     end_within(grace, families).await;
 }
 
 /// Waits until nobody is left, and kills who is when the grace is over.
-pub(super) async fn end_within(grace: Duration, families: &[Rc<Family>]) {
+pub(crate) async fn end_within(grace: Duration, families: &[Rc<Family>]) {
     let all_gone = async {
         for family in families {
             family.gone(SOON).await;

@@ -26,7 +26,7 @@ fn of_entry(change: &EntryChange) -> Vec<String> {
         _ if change.before == change.after && !starts => Vec::new(),
         (Some(_), None) if change.guard => vec![format!("`{id}` would guard nothing")],
         (Some(_), None) if starts => vec![format!("`{id}` would no longer run")],
-        (_, Some(after)) if starts => vec![format!("`{id}` would run {}", after.name)],
+        (_, Some(after)) if starts => vec![format!("`{id}` would run {}", program(after))],
         (_, Some(after)) if change.guard => vec![guard(id, before, after)],
         _ => keys(id, before, after).into_iter().chain(variables(id, before, after)).collect(),
     }
@@ -39,6 +39,29 @@ fn running(entry: Option<&Entry>) -> Option<&Entry> {
 
 fn starts_programs(name: &str) -> bool {
     is_script(name) || STARTERS.contains(&plain_name(name))
+}
+
+/// What an entry runs, in words: its name, and the command line of a server with the variables that it gets and the folder.
+/// Values of variables may be secret, and are not shown.
+pub(crate) fn program(entry: &Entry) -> String {
+    let Entry { name, config, .. } = entry;
+    let Some(command) = config["command"].as_str() else { return name.clone() };
+    let variables = config["env"].as_object().into_iter().flat_map(|it| it.keys());
+    let variables = variables.map(|it| format!("{}=…", word(it)));
+    let arguments = config["args"].as_array().into_iter().flatten();
+    let arguments = arguments.map(|it| it.as_str().map_or_else(|| it.to_string(), word));
+    let line: Vec<_> = variables.chain([word(command)]).chain(arguments).collect();
+    let folder = config["cwd"].as_str().map(|it| format!(" in {}", word(it))).unwrap_or_default();
+    format!("{name} ({}{folder})", line.join(" "))
+}
+
+/// One word of a command line: what could pass for several, or for something else, is quoted.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,~".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    Value::from(text).to_string()
 }
 
 fn guard(id: &str, before: Option<&Entry>, after: &Entry) -> String {
@@ -158,7 +181,15 @@ mod tests {
             (script(), disabled(script()), "`it` would no longer run"),
             (script(), None, "`it` would no longer run"),
             (None, entry("plugins/x.js", json!({})), "`it` would run plugins/x.js"),
-            (None, entry("mcp", json!({ "command": "x" })), "`it` would run mcp"),
+            (None, entry("mcp", json!({ "command": "x" })), "`it` would run mcp (x)"),
+            (
+                entry("mcp", json!({ "command": "x" })),
+                entry(
+                    "mcp",
+                    json!({ "command": "x", "args": ["-y", "a b; c"], "env": { "K": "v" }, "cwd": "d" }),
+                ),
+                r#"`it` would run mcp (K=… x -y "a b; c" in d)"#,
+            ),
             (None, entry("hooks", json!({})), "`it` would run hooks"),
             (None, entry("./src/harness/mcp.ts", json!({})), "`it` would run ./src/harness/mcp.ts"),
         ] {

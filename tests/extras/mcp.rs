@@ -1,0 +1,10 @@
+//! MCP: servers that start or do not, answer or do not, die, talk too much, and end with the plugin.
+
+mod approval;
+mod calls;
+mod ending;
+mod lists;
+mod lost;
+mod real;
+mod rig;
+mod start;

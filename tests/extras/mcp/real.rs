@@ -1,0 +1,72 @@
+//! A server that is not ours, from a package registry. `.ci/run` installs one and says how it is started.
+
+use std::{env, fs};
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::rig::rig;
+
+#[test]
+#[ignore = "needs the command of a real server in NANO_TEST_MCP_SERVER, as `.ci/run` gives it"]
+fn a_real_server_is_mounted_answers_and_ends() {
+    let line = env::var("NANO_TEST_MCP_SERVER").unwrap();
+    let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+    rig(async move |it| {
+        let mount =
+            it.mount(json!({ "command": words[0], "args": words[1..], "startTimeoutMs": 60_000 }));
+        mount.ready().await.unwrap();
+        let names = it.tools.names();
+        let (tool, arguments, expected) = if names.iter().any(|it| it == "mcp__x__echo") {
+            ("mcp__x__echo", json!({ "message": "hello" }), "hello")
+        } else {
+            ("mcp__x__get_current_time", json!({ "timezone": "UTC" }), "UTC")
+        };
+
+        let answered = it.call_with(tool, arguments, CancellationToken::new()).await;
+        let refused = it.call_with(tool, json!({}), CancellationToken::new()).await;
+        let running = ours();
+        mount.dispose().await;
+
+        println!("{} tools: {}", names.len(), names.join(", "));
+        println!("{tool}: {answered:?}");
+        assert!(!answered.is_error && answered.content.contains(expected), "{answered:?}");
+        assert!(refused.is_error, "{refused:?}");
+        assert!(running > 0, "its processes are not found");
+        assert_eq!(ours(), 0);
+    });
+}
+
+#[test]
+#[ignore = "needs the command of a real server in NANO_TEST_MCP_SERVER, as `.ci/run` gives it"]
+fn all_tools_of_a_real_server_that_need_no_arguments_answer_with_text() {
+    let line = env::var("NANO_TEST_MCP_SERVER").unwrap();
+    let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+    rig(async move |it| {
+        let config = json!({ "command": words[0], "args": words[1..], "callTimeoutMs": 15_000 });
+        it.mount(config).ready().await.unwrap();
+        let schemas = serde_json::to_value(it.tools.schemas()).unwrap();
+
+        for tool in schemas.as_array().unwrap() {
+            let tool = &tool["function"];
+            let needs = tool["parameters"]["required"].as_array().is_some_and(|it| !it.is_empty());
+            if !needs {
+                let name = tool["name"].as_str().unwrap();
+                let result = it.call_with(name, json!({}), CancellationToken::new()).await;
+                let shown: String = result.content.chars().take(100).collect();
+                println!("{name}: {}{shown:?}", if result.is_error { "failed, " } else { "" });
+                assert!(!result.content.is_empty() && result.content.len() < 40_000);
+            }
+        }
+        drop(it.take_said());
+        assert!(schemas != Value::Null);
+    });
+}
+
+/// How many processes bear the mark of servers of this process.
+fn ours() -> usize {
+    let mark = format!("NANO_CORDIS_COMMAND=mcp-{}-", std::process::id());
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let vars = all.filter_map(|it| fs::read(it.path().join("environ")).ok());
+    vars.filter(|it| it.windows(mark.len()).any(|it| it == mark.as_bytes())).count()
+}
