@@ -5,5 +5,7 @@ mod before;
 mod bounds;
 mod decisions;
 mod end;
+mod example;
+mod program;
 mod rig;
 mod rules;

@@ -46,6 +46,10 @@ impl AgentLoop {
         turn: &Turn,
         was_continued: bool,
     ) -> Result<Option<String>, Failure> {
+        // What came with the last word of a turn that is stopped is complete, and nobody is asked any more.
+        if turn.stop.is_cancelled() {
+            return Ok(None);
+        }
         let stopping = Rc::new(Stopping {
             session: turn.session.clone(),
             turn: turn.number,
@@ -57,6 +61,9 @@ impl AgentLoop {
         let asked = self.ctx.serial::<TurnStopping>(stopping);
         let answer = until_cancelled(&turn.stop, asked).await.ok_or(Failure::Aborted)?;
         let answer = answer.map_err(Failure::Plugin)?;
+        if turn.stop.is_cancelled() {
+            return Err(Failure::Aborted);
+        }
         Ok(answer.filter(|it| !it.trim().is_empty()))
     }
 }

@@ -192,6 +192,13 @@ impl Rig {
         self.notices.take()
     }
 
+    /// Waits until a line comes.
+    pub(crate) async fn told(&self, line: &str) {
+        while !self.notices.borrow().iter().any(|it| it == line) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// What a hook wrote to a file of the folder; nothing if it did not.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
