@@ -112,7 +112,8 @@ pub async fn apply(
     coverage::watch(&ctx, &hooks, tools)?;
     let config = shell_local::Config::passing(pass_env);
     let shell = LocalShell::start(&ctx, config, env.shared(), trust)?;
-    let hooks = Rc::new(Hooks { hooks, shell, env: env.shared(), asking: Asking::watch(&ctx)? });
+    let hooks =
+        Rc::new(Hooks { all: hooks, shell, env: env.shared(), asking: Asking::watch(&ctx)? });
     let (before, after) = (hooks.clone(), hooks.clone());
     ctx.intercept_at::<PreExecute>(Order::DECIDING, async move |ctx, call, next| {
         before.before_tool(&ctx, call, next).await
@@ -125,7 +126,7 @@ pub async fn apply(
 }
 
 struct Hooks {
-    hooks: Vec<Hook>,
+    all: Vec<Hook>,
     shell: LocalShell,
     env: Rc<Env>,
     asking: Rc<Asking>,
@@ -177,11 +178,11 @@ impl Hooks {
         let hooks = self.run(ctx, &input, Some(&call.name), &call.cancel);
         // A result that is there is not to be lost because the turn ends while a hook looks at it.
         match call.cancel.run_until_cancelled(hooks).await {
-            Some(Outcome::Block(reason)) => {
+            Some(Outcome::Block(reason)) if !call.cancel.is_cancelled() => {
                 let content = format!("{}\n\n[PostToolUse hook] {reason}", result.content);
                 Ok(ToolResult { content, ..result })
             }
-            Some(Outcome::GoOn | Outcome::Ask(_)) | None => Ok(result),
+            Some(_) | None => Ok(result),
         }
     }
 
@@ -189,10 +190,8 @@ impl Hooks {
         let input = Input::at_the_end(turn);
         match self.run(ctx, &input, None, &turn.cancel).await {
             Outcome::Block(reason) if !turn.cancel.is_cancelled() => {
-                ctx.emit(&Notice(format!(
-                    "a Stop hook lets the turn go on: {}",
-                    first_line(&reason)
-                )));
+                let shown = first_line(&reason);
+                ctx.emit(&Notice(format!("a Stop hook lets the turn go on: {shown}")));
                 Some(format!("[Stop hook] {reason}"))
             }
             Outcome::GoOn | Outcome::Ask(_) | Outcome::Block(_) => None,
@@ -208,7 +207,7 @@ impl Hooks {
         cancel: &CancellationToken,
     ) -> Outcome {
         let mut asks = None;
-        for hook in self.hooks.iter().filter(|it| it.is_about(input.event(), tool)) {
+        for hook in self.all.iter().filter(|it| it.is_about(input.event(), tool)) {
             let said = tokio::select! {
                 // First: what is said when this plugin has been told to stop comes too late.
                 biased;

@@ -14,12 +14,12 @@ pub(super) fn watch(ctx: &Context, hooks: &[Hook], tools: Svc<Tools>) -> Result<
         let event = hook.event().name();
         hook.matchers().iter().filter(|it| !it.contains('*')).map(move |it| (event, it.clone()))
     });
-    let named: BTreeSet<_> = matchers.collect();
+    let wanted: BTreeSet<_> = matchers.collect();
     ctx.on(move |ctx, _: &Applied| {
         let names = tools.names();
-        for (event, name) in named.iter().filter(|(_, it)| !names.contains(it)) {
+        for (event, name) in wanted.iter().filter(|(_, it)| !names.contains(it)) {
             let text =
-                format!("hooks: there is no tool named `{name}`, so its {event} hook never runs");
+                format!("hooks: there is no tool wanted `{name}`, so its {event} hook never runs");
             ctx.emit(&Warning(text));
         }
     })?;

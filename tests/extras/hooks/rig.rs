@@ -34,7 +34,7 @@ use tokio::{runtime::Builder, task::LocalSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Nothing here takes that long; a test that hangs fails.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 const AGENT: &str = "
 - {id: session, name: session}

@@ -66,12 +66,9 @@ fn d_33_a_matcher_that_names_no_tool_is_a_warning_at_each_apply() {
 fn removing_the_entry_lets_the_call_run() {
     hooks(&before("exit 2"), async |it| {
         let refused = it.echo("hi").await;
-        let without: String = list(&json!({}))
-            .lines()
-            .filter(|it| !it.contains("name: hooks"))
-            .map(|it| format!("{it}\n"))
-            .collect();
-        it.save(&without).await.unwrap();
+        let with = list(&json!({}));
+        let without: Vec<_> = with.lines().filter(|it| !it.contains("name: hooks")).collect();
+        it.save(&without.join("\n")).await.unwrap();
 
         let result = it.echo("hi").await;
 
