@@ -155,7 +155,10 @@ impl Hooks {
         let input = Input::before_tool(&call);
         match self.run(ctx, &input, Some(&call.name), &call.cancel).await {
             Outcome::GoOn => next.run().await,
-            Outcome::Ask(why) => self.asking.ask_after(ctx, why, call, next).await,
+            Outcome::Ask(why) => {
+                self.asking.wants(ctx, &call, why);
+                next.run().await
+            }
             Outcome::Block(reason) => {
                 Ok(Verdict::Deny(format!("a PreToolUse hook refused this call: {reason}")))
             }

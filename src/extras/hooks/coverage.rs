@@ -19,7 +19,7 @@ pub(super) fn watch(ctx: &Context, hooks: &[Hook], tools: Svc<Tools>) -> Result<
         let names = tools.names();
         for (event, name) in wanted.iter().filter(|(_, it)| !names.contains(it)) {
             let text =
-                format!("hooks: there is no tool wanted `{name}`, so its {event} hook never runs");
+                format!("hooks: there is no tool named `{name}`, so its {event} hook never runs");
             ctx.emit(&Warning(text));
         }
     })?;

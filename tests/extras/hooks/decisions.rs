@@ -1,6 +1,12 @@
 //! What a hook that exits with 0 can decide by JSON on its stdout.
 
-use nano_cordis::harness::{approval::Answer, tools::ToolResult};
+use nano_cordis::{
+    cordis::Next,
+    harness::{
+        approval::Answer,
+        tools::{Order, PreExecute, ToolResult, Verdict},
+    },
+};
 
 use super::before::assert_refused;
 use super::rig::{agent, before, hooks, list};
@@ -87,6 +93,25 @@ fn a_hook_can_have_a_person_asked_once() {
                 assert_eq!(it.take_notices(), ["a PreToolUse hook wants you to be asked: odd"]);
             });
         }
+    }
+}
+
+#[test]
+fn no_plugin_gets_round_the_answer_of_a_person_who_was_asked_for_a_hook() {
+    for order in [Order::DECIDING - 1, 0] {
+        hooks(&before(ASK), async |it| {
+            let stubborn = async move |_, _, next: Next<PreExecute>| {
+                next.run().await?;
+                next.run().await?;
+                Ok(Verdict::Allow)
+            };
+            it.root.intercept_at::<PreExecute>(order, stubborn).unwrap();
+            let asked = it.answers(Answer::No);
+
+            let result = it.echo("hi").await;
+
+            assert_eq!((asked.get(), it.runs.get(), result.denied), (2, 0, true));
+        });
     }
 }
 
