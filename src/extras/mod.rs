@@ -1,13 +1,16 @@
-//! Part 3: what goes beyond. Every file is one optional plugin; deleting the folder and its entries leaves a working
-//! agent.
+//! Part 3: what goes beyond. Every file is one optional plugin; deleting the folder and its entries leaves a working agent.
 //!
-//! Nothing in the kernel or the agent imports from here. A plugin that is not in the list costs nothing.
+//! What holds throughout:
+//!
+//! - Nothing in the kernel or the agent imports from here. A plugin that is not in the list costs nothing.
+//! - What goes beyond takes nothing away: no plugin here lets a call run that another one would have refused.
 
 use crate::cordis::{Builtins, plugin};
 
+pub mod hooks;
 pub mod mcp;
 
 /// The built-in plugins with those of this folder.
 pub fn extended(builtins: Builtins) -> Builtins {
-    builtins.with("mcp", plugin(mcp::apply))
+    builtins.with("mcp", plugin(mcp::apply)).with("hooks", plugin(hooks::apply).guard())
 }

@@ -40,8 +40,8 @@ pub(super) struct Prints {
 
 impl Prints {
     /// For a command whose output may hold what this mask hides.
-    pub(super) fn new(spill_dir: &Path, mask: &Mask) -> Self {
-        let stream = || RefCell::new(Capture::new(Some(spill_dir), mask.clone()));
+    pub(super) fn new(spill_dir: Option<&Path>, mask: &Mask) -> Self {
+        let stream = || RefCell::new(Capture::new(spill_dir, mask.clone()));
         Self { stdout: stream(), stderr: stream(), ended: CancellationToken::new() }
     }
 

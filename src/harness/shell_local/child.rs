@@ -1,7 +1,8 @@
 //! The program of one command, which is bash, or of another plugin: how it is started, and how it ended.
 //!
 //! Full-size counterpart: the process handling of the local shell.
-//! Watch for: what a command gets is all said here: a session of its own, no terminal, no input, no editor.
+//! Watch for: what a command gets is all said here: a session of its own, no terminal, no editor, and no input unless
+//! somebody has some for it.
 
 use std::{
     ffi::OsStr,
@@ -14,7 +15,8 @@ use std::{
 use nix::unistd::Pid;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use tokio::{
-    process::{ChildStderr, ChildStdout, Command},
+    io::AsyncWriteExt,
+    process::{ChildStderr, ChildStdin, ChildStdout, Command},
     time::timeout,
 };
 
@@ -43,6 +45,7 @@ pub(super) fn start(
     spec: &ShellSpec,
     vars: Vars,
     mark: Mark,
+    stdin: Stdio,
 ) -> Result<(Child, ChildStdout, ChildStderr), ShellError> {
     // Checked first: otherwise the system blames `bash` for a directory that is gone.
     if !spec.cwd.is_dir() {
@@ -52,7 +55,7 @@ pub(super) fn start(
         // `--`, because a command may begin with a dash; no BASH_ENV, because it names a file that bash would run first.
         it.args(["-c", "--", &spec.command]).current_dir(&spec.cwd);
         it.env_clear().envs(vars).envs(QUIET).env_remove("BASH_ENV");
-        it.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        it.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     })
     .map_err(|source| match source.kind() {
         ErrorKind::NotFound => ShellError::NoBash,
@@ -62,6 +65,13 @@ pub(super) fn start(
     let stdout = child.leader.stdout().take().expect("stdout is piped");
     let stderr = child.leader.stderr().take().expect("stderr is piped");
     Ok((child, stdout, stderr))
+}
+
+/// Gives a command its input. One that does not read it, or ends before, has done nothing wrong.
+pub(super) async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
+    if let Some(mut stdin) = stdin {
+        stdin.write_all(input).await.ok();
+    }
 }
 
 impl Child {
