@@ -117,3 +117,19 @@ fn a_server_sees_the_end_of_a_program_that_was_killed() {
 
     until("the end of the server", || !runs(&servers(&folder)[0]));
 }
+
+#[test]
+fn the_example_is_an_agent_whose_server_answers() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/mcp/cordis.yml");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/extras/mcp/server.sh");
+    let text = fs::read_to_string(example).unwrap().replace("command: npx", "command: bash");
+    let theirs = r#"[-y, "@modelcontextprotocol/server-everything"]"#;
+    assert!(text.contains(theirs));
+    let folder = Folder::with(&text.replace(theirs, &format!("['{script}', .]")));
+    folder.write("tools", r#"{"name":"echo","inputSchema":{"type":"object"}}"#);
+
+    let ended = folder.run(&["hi"], "y\n");
+
+    assert!(ended.out.ends_with("\nassistant> The server has answered.\n"), "{ended:?}");
+    assert_eq!(ended.code(), 0, "{ended:?}");
+}
