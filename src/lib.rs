@@ -17,6 +17,7 @@
 //! Cordis and DeepSeek Harness, the full-size projects, do more or do it otherwise.
 
 pub mod cordis;
+pub mod extras;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod harness;

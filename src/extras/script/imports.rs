@@ -1,0 +1,67 @@
+//! Part of `script`: gives the engine the modules that it asks for, all of which were read before.
+
+use std::sync::Arc;
+
+use rquickjs::{
+    Ctx, Error, Module, Result,
+    loader::{ImportAttributes, Loader, Resolver},
+    module::Declared,
+};
+
+use super::program::Program;
+
+/// The prelude: what a script finds when it begins, in the words of the original. Names and sources.
+const PRELUDE: [(&str, &str); 4] = [
+    ("nano-cordis", include_str!("prelude/index.js")),
+    ("nano-cordis/host", include_str!("prelude/host.js")),
+    ("nano-cordis/context", include_str!("prelude/context.js")),
+    ("nano-cordis/services", include_str!("prelude/services.js")),
+];
+
+/// Bare names that the host serves.
+pub(super) const HOST: [&str; 3] = ["nano-cordis", "cordis", "schemastery"];
+
+/// Resolves and loads what is in a program, and nothing else.
+#[derive(Clone)]
+pub(super) struct Links(Arc<Program>);
+
+impl Links {
+    pub(super) fn new(program: Arc<Program>) -> Self {
+        Self(program)
+    }
+}
+
+impl Resolver for Links {
+    fn resolve<'js>(
+        &mut self,
+        _: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        let is_prelude = PRELUDE.iter().any(|it| it.0 == name);
+        if self.0.modules.contains_key(name) || is_prelude {
+            return Ok(name.to_owned());
+        }
+        let link = (base.to_owned(), name.to_owned());
+        let found = self.0.links.get(&link).cloned();
+        found.ok_or_else(|| Error::new_resolving(base, name))
+    }
+}
+
+impl Loader for Links {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>> {
+        if name == "schemastery" {
+            let source = "export { Schema as default, Schema } from 'nano-cordis'";
+            return Module::declare(ctx.clone(), name, source);
+        }
+        let prelude = PRELUDE.iter().find(|it| it.0 == name).map(|it| it.1);
+        let code = prelude.or_else(|| Some(&*self.0.modules.get(name)?.code));
+        Module::declare(ctx.clone(), name, code.ok_or_else(|| Error::new_loading(name))?)
+    }
+}

@@ -1,0 +1,163 @@
+// The border as the script sees it: requests to the agent go out here, and its messages come in.
+//
+// Functions never cross; a number does that stands for one. Everything else crosses as JSON.
+
+const host = globalThis.__host
+delete globalThis.__host
+
+let numbers = 0
+const functions = new Map()
+const promises = new Map()
+const timers = new Map()
+const signals = new Map()
+
+/** Asks the agent for something and waits for the answer; throws what it has against it. */
+export function now(operation, ...args) {
+  return host.now(operation, args)
+}
+
+/** Asks for something that takes time. */
+export function later(operation, ...args) {
+  // Made here, because only here it is known who asked.
+  const error = new Error()
+  return new Promise((resolve, reject) => {
+    const promise = ++numbers
+    promises.set(promise, { resolve, reject, error })
+    host.later(promise, operation, args)
+  })
+}
+
+/** The number of a function that the agent may call from now on, until it is told to forget it. */
+export function share(callback) {
+  functions.set(++numbers, callback)
+  return numbers
+}
+
+/** The number 0 stands for the start of the plugin. */
+export function onStart(callback) {
+  functions.set(0, callback)
+}
+
+/** The function that a number stands for. */
+export function shared(number) {
+  return functions.get(number)
+}
+
+/** A signal that the agent can pull, in the shape that people know from `fetch`. */
+export function signal(number) {
+  const it = new AbortSignal()
+  signals.set(number, it)
+  return it
+}
+
+const topics = {
+  call(call, [number, args]) {
+    const callback = functions.get(number)
+    if (!callback) return host.answer(call, false, new Error('this function is gone'))
+    let result
+    try {
+      result = callback(...args)
+    } catch (error) {
+      return host.answer(call, false, error)
+    }
+    if (typeof result?.then !== 'function') return host.answer(call, true, result)
+    result.then(it => host.answer(call, true, it), error => host.answer(call, false, error))
+  },
+  settle(promise, [works, value]) {
+    const waiting = promises.get(promise)
+    promises.delete(promise)
+    if (works) return waiting?.resolve(value)
+    if (waiting) {
+      waiting.error.message = value
+      waiting.reject(waiting.error)
+    }
+  },
+  forget(number) {
+    functions.delete(number)
+    signals.delete(number)
+  },
+  abort(number, reason) {
+    signals.get(number)?.abort(reason)
+  },
+  timer(timer) {
+    const { callback, args, every } = timers.get(timer) ?? {}
+    if (!callback) return
+    if (every === undefined) timers.delete(timer)
+    else host.timer(timer, every)
+    callback(...args)
+  },
+}
+
+Object.defineProperty(globalThis, '__receive', {
+  value: (topic, number, value) => topics[topic](number, value),
+})
+
+function start(callback, ms, args, every) {
+  if (typeof callback !== 'function') throw new TypeError('a timer needs a function')
+  timers.set(++numbers, { callback, args, every })
+  host.timer(numbers, Number(ms) || 0)
+  return numbers
+}
+
+globalThis.setTimeout = (callback, ms, ...args) => start(callback, ms, args)
+globalThis.setInterval = (callback, ms, ...args) => start(callback, ms, args, Math.max(1, Number(ms) || 0))
+globalThis.clearTimeout = globalThis.clearInterval = timer => void timers.delete(timer)
+globalThis.setImmediate = (callback, ...args) => start(callback, 0, args)
+
+/** Pulled once; whoever listens hears of it. */
+class AbortSignal {
+  aborted = false
+  reason = undefined
+  onabort = null
+  listeners = []
+
+  addEventListener(type, listener) {
+    if (type === 'abort') this.listeners.push(listener)
+  }
+
+  removeEventListener(type, listener) {
+    this.listeners = this.listeners.filter(it => it !== listener)
+  }
+
+  throwIfAborted() {
+    if (this.aborted) throw this.reason
+  }
+
+  abort(reason) {
+    if (this.aborted) return
+    this.aborted = true
+    this.reason = new Error(typeof reason === 'string' ? reason : 'aborted')
+    for (const listener of [this.onabort, ...this.listeners]) listener?.call(this, { type: 'abort' })
+  }
+}
+
+globalThis.AbortSignal = AbortSignal
+globalThis.AbortController = class AbortController {
+  signal = new AbortSignal()
+
+  abort(reason) {
+    this.signal.abort(reason)
+  }
+}
+
+function print(level) {
+  return (...parts) => host.log(level, parts.map(shown).join(' '))
+}
+
+function shown(part) {
+  if (typeof part === 'string') return part
+  if (part instanceof Error) return part.stack ? `${part}\n${part.stack}` : String(part)
+  try {
+    return JSON.stringify(part) ?? String(part)
+  } catch {
+    return String(part)
+  }
+}
+
+globalThis.console = {
+  log: print('info'),
+  info: print('info'),
+  debug: print('debug'),
+  warn: print('warn'),
+  error: print('error'),
+}

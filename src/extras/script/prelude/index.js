@@ -1,0 +1,3 @@
+// What scripts import from `cordis` and `nano-cordis`.
+
+export { Context } from 'nano-cordis/context'
