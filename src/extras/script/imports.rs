@@ -11,11 +11,14 @@ use rquickjs::{
 use super::program::Program;
 
 /// The prelude: what a script finds when it begins, in the words of the original. Names and sources.
-const PRELUDE: [(&str, &str); 4] = [
+const PRELUDE: [(&str, &str); 7] = [
     ("nano-cordis", include_str!("prelude/index.js")),
     ("nano-cordis/host", include_str!("prelude/host.js")),
     ("nano-cordis/context", include_str!("prelude/context.js")),
     ("nano-cordis/services", include_str!("prelude/services.js")),
+    ("nano-cordis/schema", include_str!("prelude/schema.js")),
+    ("cordis", "export * from 'nano-cordis'"),
+    ("schemastery", "export { Schema as default, Schema } from 'nano-cordis'"),
 ];
 
 /// Bare names that the host serves.
@@ -56,10 +59,6 @@ impl Loader for Links {
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>> {
-        if name == "schemastery" {
-            let source = "export { Schema as default, Schema } from 'nano-cordis'";
-            return Module::declare(ctx.clone(), name, source);
-        }
         let prelude = PRELUDE.iter().find(|it| it.0 == name).map(|it| it.1);
         let code = prelude.or_else(|| Some(&*self.0.modules.get(name)?.code));
         Module::declare(ctx.clone(), name, code.ok_or_else(|| Error::new_loading(name))?)
