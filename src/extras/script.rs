@@ -34,8 +34,7 @@ use self::{
     program::Program,
 };
 use crate::cordis::{
-    BoxError, Builtins, Cleanup, Context, ModuleError, ModuleKey, ModuleSource, PluginDef,
-    is_script,
+    BoxError, Builtins, Cleanup, Context, ModuleError, ModuleKey, ModuleSource, PluginDef, is_script,
 };
 
 /// Where plugins come from: the built-ins, and the files that entries name.

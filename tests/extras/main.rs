@@ -1,4 +1,15 @@
-//! What goes beyond the core, plugin by plugin.
+//! What goes beyond: one module per source file.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod script_config;
+mod script_examples;
+
+#[path = "../harness/server.rs"]
+#[expect(dead_code, reason = "not all that the server can do is needed here")]
+mod server;
+#[path = "../cli/support.rs"]
+#[expect(dead_code, reason = "not all that the tests of the program share is needed here")]
+mod support;
+#[path = "../cli/terminal.rs"]
+#[expect(dead_code, reason = "not all that a terminal can do is needed here")]
+mod terminal;

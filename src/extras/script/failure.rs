@@ -61,13 +61,10 @@ impl Failure {
     pub(super) fn thrown(value: &Value<'_>, program: &Program) -> Self {
         let Some(object) = value.as_object().filter(|it| it.is_error()) else {
             let shown = super::value::from_js(value);
-            let shown = shown.map_or_else(
-                |problem| problem,
-                |it| match it {
-                    serde_json::Value::String(text) => text,
-                    other => other.to_string(),
-                },
-            );
+            let shown = shown.map_or_else(|problem| problem, |it| match it {
+                serde_json::Value::String(text) => text,
+                other => other.to_string(),
+            });
             return Self::new(shown);
         };
         let text = |key: &str| object.get::<_, Option<String>>(key).ok().flatten();

@@ -227,10 +227,7 @@ impl Shared {
         let problem = if self.stop.load(Ordering::Relaxed) {
             "the script is being stopped".to_owned()
         } else if self.overrun.get() {
-            format!(
-                "it ran for more than {} ms without a pause and was stopped",
-                BUDGET.as_millis()
-            )
+            format!("it ran for more than {} ms without a pause and was stopped", BUDGET.as_millis())
         } else if failure.problem.contains("out of memory") {
             format!("it needed more than {} MiB of memory", MEMORY >> 20)
         } else {
@@ -267,34 +264,22 @@ impl Shared {
     fn host<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let host = Object::new(ctx.clone())?;
         let shared = self.clone();
-        host.set(
-            "now",
-            JsFunction::new(ctx.clone(), move |ctx: Ctx<'js>, operation, args| {
-                shared.now(&ctx, operation, &args)
-            })?,
-        )?;
+        host.set("now", JsFunction::new(ctx.clone(), move |ctx: Ctx<'js>, operation, args| {
+            shared.now(&ctx, operation, &args)
+        })?)?;
         let shared = self.clone();
-        host.set(
-            "later",
-            JsFunction::new(ctx.clone(), move |ctx: Ctx<'js>, promise, operation, args| {
-                shared.later(&ctx, promise, operation, &args)
-            })?,
-        )?;
+        host.set("later", JsFunction::new(ctx.clone(), move |ctx: Ctx<'js>, promise, operation, args| {
+            shared.later(&ctx, promise, operation, &args)
+        })?)?;
         let shared = self.clone();
-        host.set(
-            "answer",
-            JsFunction::new(ctx.clone(), move |call, works, value: JsValue<'js>| {
-                shared.answer(call, works, &value);
-            })?,
-        )?;
+        host.set("answer", JsFunction::new(ctx.clone(), move |call, works, value: JsValue<'js>| {
+            shared.answer(call, works, &value);
+        })?)?;
         let shared = self.clone();
-        host.set(
-            "timer",
-            JsFunction::new(ctx.clone(), move |timer: u32, ms: f64| {
-                let due = Instant::now() + Duration::from_secs_f64(ms.clamp(0.0, 1e12) / 1e3);
-                shared.timers.borrow_mut().insert((due, timer));
-            })?,
-        )?;
+        host.set("timer", JsFunction::new(ctx.clone(), move |timer: u32, ms: f64| {
+            let due = Instant::now() + Duration::from_secs_f64(ms.clamp(0.0, 1e12) / 1e3);
+            shared.timers.borrow_mut().insert((due, timer));
+        })?)?;
         host.set("log", JsFunction::new(ctx.clone(), log)?)?;
         Ok(host)
     }
@@ -345,8 +330,7 @@ impl Shared {
 
     fn answer(&self, call: u32, works: bool, value: &JsValue<'_>) {
         let outcome = if works {
-            value::from_js(value)
-                .map_err(|problem| Failure::new(format!("what it returned: {problem}")))
+            value::from_js(value).map_err(|problem| Failure::new(format!("what it returned: {problem}")))
         } else {
             Err(self.explained(Failure::thrown(value, &self.program)))
         };

@@ -217,17 +217,20 @@ declare module 'cordis' {
     readonly signal: AbortSignal
   }
 
-  /** A model. To write one, `ctx.provide('llm', { model, chat })`. */
+  /** A model. To write one, `ctx.provide('llm', { model, chat })`; an error may have a `status` and a `code`. */
   export interface Llm {
     /** What a request names unless a plugin changes it. */
     readonly model: string
     /** Asks. `onDelta` gets pieces of the answer as they come; the reply is the whole. */
-    chat(request: Request, onDelta: (delta: Delta) => void, signal: AbortSignal): Promise<Reply>
+    chat(request: Request, onDelta: (delta: Delta) => void, signal: AbortSignal): Promise<Reply | string>
   }
 
+  /** What is asked. The system prompt is not among the messages. */
   export interface Request {
-    readonly header: Header
-    readonly messages: Message[]
+    model?: string
+    system?: string
+    tools?: ToolSchema[]
+    messages: Message[]
   }
 
   export interface Header {
@@ -466,4 +469,24 @@ declare class AbortSignal {
 declare class AbortController {
   readonly signal: AbortSignal
   abort(reason?: unknown): void
+}
+
+/** As far as `allow` in the config of the entry goes: exact hosts, with their port unless it is the usual one. */
+declare function fetch(url: string, init?: FetchInit): Promise<FetchResponse>
+
+interface FetchInit {
+  method?: string
+  headers?: Record<string, string>
+  body?: string
+  signal?: AbortSignal
+}
+
+interface FetchResponse {
+  readonly ok: boolean
+  readonly status: number
+  readonly statusText: string
+  readonly url: string
+  readonly headers: { get(name: string): string | null; has(name: string): boolean }
+  text(): Promise<string>
+  json(): Promise<any>
 }

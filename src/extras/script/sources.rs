@@ -50,8 +50,8 @@ impl Reading {
         self.program.files.push(path.to_owned());
         let shown = self.shown(path);
         let source = fs::read(path).map_err(|err| missing(&shown, &err, importer))?;
-        let source =
-            String::from_utf8(source).map_err(|_| Failure::new(format!("{shown} is not UTF-8")))?;
+        let source = String::from_utf8(source)
+            .map_err(|_| Failure::new(format!("{shown} is not UTF-8")))?;
         let translated = translate(path, &shown, &source)?;
         self.program.modules.insert(name_of(path), translated.module);
         Ok(translated.imports)

@@ -50,8 +50,7 @@ pub(super) fn translate(path: &Path, shown: &str, source: &str) -> Result<Transl
     let spans: Vec<_> = module_record.dynamic_imports.iter().map(|it| it.module_request).collect();
     let scoping = checked.semantic.into_scoping();
     let options = TransformOptions::default();
-    let done =
-        Transformer::new(&allocator, path, &options).build_with_scoping(scoping, &mut program);
+    let done = Transformer::new(&allocator, path, &options).build_with_scoping(scoping, &mut program);
     if let Some(found) = done.diagnostics.first() {
         return Err(refused(found));
     }
@@ -69,9 +68,7 @@ fn kind_of(path: &Path, shown: &str) -> Result<SourceType, Failure> {
     match path.extension().and_then(|it| it.to_str()) {
         Some("ts" | "mts") => Ok(SourceType::ts()),
         Some("js" | "mjs") => Ok(SourceType::mjs()),
-        _ => Err(Failure::new(format!(
-            "{shown} is no script: it must end in .ts, .mts, .js or .mjs"
-        ))),
+        _ => Err(Failure::new(format!("{shown} is no script: it must end in .ts, .mts, .js or .mjs"))),
     }
 }
 

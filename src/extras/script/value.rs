@@ -106,8 +106,7 @@ impl<'js> Walk<'js> {
         let mut map = Map::new();
         for property in object.props::<rquickjs::String<'js>, Value<'js>>() {
             let (key, value) = property.map_err(|err| self.unreadable(&err))?;
-            let key =
-                key.to_string().map_err(|_| self.refuse("named by half of a surrogate pair"))?;
+            let key = key.to_string().map_err(|_| self.refuse("named by half of a surrogate pair"))?;
             if !value.is_undefined() {
                 let read = self.at(key.clone(), |walk| walk.read(&value))?;
                 map.insert(key, read);
@@ -150,8 +149,7 @@ impl<'js> Walk<'js> {
 /// The name of the class of an object.
 fn kind_of(object: &Object<'_>) -> Option<String> {
     let class = object.get::<_, Value<'_>>(PredefinedAtom::Constructor).ok()?.into_object()?;
-    class
-        .get::<_, Value<'_>>(PredefinedAtom::Name)
-        .ok()
-        .and_then(|name| String::from_js(object.ctx(), name).ok())
+    class.get::<_, Value<'_>>(PredefinedAtom::Name).ok().and_then(|name| {
+        String::from_js(object.ctx(), name).ok()
+    })
 }
