@@ -3,6 +3,7 @@
 
 mod script_config;
 mod script_examples;
+mod script_types;
 
 #[path = "../harness/server.rs"]
 #[expect(dead_code, reason = "not all that the server can do is needed here")]

@@ -30,12 +30,16 @@ declare module 'cordis' {
     prompt: Prompt
     /** The conversations that are open. */
     session: Sessions
+    /** The saved ones. */
+    persistence: Persistence
     /** The model. */
     llm: Llm
     /** Runs commands, as the user, and without asking: approval guards what the model calls, not plugins. */
     shell: Shell
     /** Runs turns. */
     agentLoop: AgentLoop
+    /** The list of plugins. */
+    loader: Loader
   }
 
   export class Context {
@@ -59,7 +63,13 @@ declare module 'cordis' {
     /** Mounts a plugin as a child of this one. */
     plugin<C>(plugin: Plugin<C>, config: C): Mount
     plugin(plugin: Plugin<undefined>): Mount
+    /** Timers as effects. */
+    setTimeout<A extends unknown[]>(callback: (...args: A) => void, ms?: number, ...args: A): Undo
+    setInterval<A extends unknown[]>(callback: (...args: A) => void, ms?: number, ...args: A): Undo
   }
+
+  /** Places among the listeners of `tools/pre-execute`: who decides alone comes before who asks the user. */
+  export const Order: { readonly DECIDING: -100; readonly ASKING: 100 }
 
   export type ListenerOptions = number | boolean | { order?: number; prepend?: boolean }
 
@@ -90,7 +100,7 @@ declare module 'cordis' {
 
   export namespace Service {
     /** Names of services. */
-    type Name = Exclude<keyof Context, 'effect' | 'on' | 'emit' | 'parallel' | 'serial' | 'waterfall' | 'provide' | 'get' | 'plugin'>
+    type Name = Exclude<keyof Context, 'effect' | 'on' | 'emit' | 'parallel' | 'serial' | 'waterfall' | 'provide' | 'get' | 'plugin' | 'setTimeout' | 'setInterval'>
   }
 
   /** Events and what their listeners look like. For events of your own: `interface Events { 'my/event'(x: number): void }`. */
@@ -112,9 +122,9 @@ declare module 'cordis' {
     /** The turn is about to end. A text goes to the model, which then goes on. */
     'agent/turn-stopping'(stopping: TurnStopping): Awaitable<string | false | null | undefined | void>
     /** An event is in the log. */
-    'session/event'(session: SessionRef, event: SessionEvent): void
+    'session/event'(session: Session, event: SessionEvent): void
     /** A piece of a reply while it comes in. It is not in the log; the whole message will be. */
-    'assistant/delta'(session: SessionRef, delta: Delta): void
+    'assistant/delta'(session: Session, delta: Delta): void
     /** The names of the variables that a command gets. Return those that it may have. */
     'shell/env'(names: string[], next: () => Promise<string[]>): Awaitable<string[]>
     /** A line for the user. May be raised with `emit`. */
@@ -125,9 +135,56 @@ declare module 'cordis' {
     'loader/applied'(change: { file: string; changed: string[]; failed: { id: string; reason: string }[] }): void
   }
 
-  /** Names the conversation that something belongs to. */
-  export interface SessionRef {
+  // Conversations.
+
+  export interface Sessions {
+    open(): Session[]
+    get(id: string): Session | undefined
+    /** A new one. It is closed when this plugin is unloaded. */
+    create(): Session
+  }
+
+  /** One conversation. What is read of it is a copy; the log has one writer. */
+  export interface Session {
     readonly id: string
+    /** The log as it is now. */
+    readonly events: SessionEvent[]
+    /** The newest header. */
+    readonly header: Header | undefined
+    /** The number of the last turn; 0 before the first. */
+    readonly turns: number
+    readonly isMidTurn: boolean
+    /** The messages so far, as the model is to read them. */
+    deriveMessages(): Message[]
+    /** Notes a fact of this plugin's own in the log, which other programs may overlook. Gives its number. */
+    append(type: string, data?: Json): number
+  }
+
+  export interface Persistence {
+    list(): { id: string; changed: number; turns: number; state: string; words: string }[]
+  }
+
+  export interface AgentLoop {
+    /** Runs one turn. */
+    run(session: Session | string, text: string, signal?: AbortSignal): Promise<TurnOutcome>
+    isBusy(session: Session | string): boolean
+  }
+
+  export interface TurnOutcome {
+    reason: SessionEvents['turn/end']['reason']
+    text: string
+    error: SessionEvents['turn/end']['error'] | null
+    steps: number
+    toolCalls: number
+    denied: number
+  }
+
+  export interface Loader {
+    /** Reads `cordis.yml` again, soon. */
+    reload(): void
+    entries(): { id: string; name: string; state: string; missing: string[]; error: string | null; optional: boolean; guard: boolean; stale: boolean }[]
+    /** Why no turn may begin, if so. */
+    problem(): string | undefined
   }
 
   // Tools.
@@ -142,6 +199,8 @@ declare module 'cordis' {
     schemas(): ToolSchema[]
     /** The names of all tools. */
     names(): string[]
+    /** Runs one call through all policies. Never throws. */
+    execute(name: string, args: Json, options?: { id?: string; signal?: AbortSignal }): Promise<ToolResult & { denied: boolean }>
   }
 
   /** A JSON Schema. */
@@ -174,7 +233,7 @@ declare module 'cordis' {
     readonly raw: string
     /** Why it will not run, whatever a listener says. */
     readonly problem: string | null
-    readonly session: SessionRef | null
+    readonly session: Session | null
     readonly turn: number
     readonly step: number
     /** Pulled when the turn is to end. */
@@ -194,7 +253,7 @@ declare module 'cordis' {
   }
 
   export interface RequestDraft {
-    readonly session: SessionRef
+    readonly session: Session
     readonly turn: number
     readonly step: number
     readonly config: RequestConfig
@@ -207,7 +266,7 @@ declare module 'cordis' {
   }
 
   export interface TurnStopping {
-    readonly session: SessionRef
+    readonly session: Session
     readonly turn: number
     readonly step: number
     /** The last text of the model. */
@@ -323,46 +382,53 @@ declare module 'cordis' {
     }
   }
 
-  export interface Sessions {
-    [more: string]: any
-  }
-
-  export interface AgentLoop {
-    [more: string]: any
-  }
-
   // Commands.
 
   export interface Shell {
-    run(spec: ShellSpec, signal?: AbortSignal): Promise<ShellResult>
+    /** Fills in what a request leaves open. */
+    resolve(request: string | ShellRequest): ShellSpec
+    run(request: string | ShellRequest, signal?: AbortSignal): Promise<ShellResult>
   }
 
-  /** The local shell, to be extended: `export default class extends LocalShell { … super.run(spec, signal) … }`. */
-  export class LocalShell extends Service implements Shell {
+  /** The shell of this machine, to be extended: `export default class extends LocalShell { … super.run(spec, signal) … }`. */
+  export class LocalShell implements Shell {
     constructor(ctx: Context, config?: any)
+    ctx: Context
+    static Config: object
+    resolve(request: string | ShellRequest): ShellSpec
     run(spec: ShellSpec, signal?: AbortSignal): Promise<ShellResult>
   }
 
-  /** What is to be run. */
+  export interface ShellRequest {
+    command: string
+    cwd?: string
+    timeoutMs?: number
+  }
+
+  /** What is to be run, nothing left open. */
   export interface ShellSpec {
     command: string
     cwd: string
     timeoutMs: number
+    spillDir?: string
   }
 
-  /** How it ended, whether well or not. */
+  /** How a command ended, whether well or not. */
   export interface ShellResult {
+    /** 128 + N after a signal; `null` if it had not ended when it was cancelled. */
     exitCode: number | null
-    signal: string | null
-    timedOut: boolean
-    cancelled: boolean
-    stdout: ShellOutput
-    stderr: ShellOutput
+    signal?: string | null
+    timedOut?: boolean
+    cancelled?: boolean
+    timeoutMs?: number
+    stdout: string
+    stderr: string
+    /** Whether it left something behind that still runs. */
+    leftChildren?: boolean
   }
 
-  export interface ShellOutput {
-    text: string
-  }
+  /** Writes a property that is not listed. */
+  export function defineProperty(object: object, key: PropertyKey, value: unknown): void
 }
 
 declare module 'nano-cordis' {
@@ -486,7 +552,28 @@ interface FetchResponse {
   readonly status: number
   readonly statusText: string
   readonly url: string
-  readonly headers: { get(name: string): string | null; has(name: string): boolean }
+  readonly headers: Headers
   text(): Promise<string>
   json(): Promise<any>
+}
+
+declare class Headers {
+  constructor(init?: Record<string, string> | Iterable<[string, string]>)
+  append(name: string, value: string): void
+  set(name: string, value: string): void
+  get(name: string): string | null
+  has(name: string): boolean
+  [Symbol.iterator](): Iterator<[string, string]>
+}
+
+declare const crypto: { randomUUID(): string }
+declare function structuredClone<T>(value: T): T
+declare function queueMicrotask(callback: () => void): void
+
+declare class TextEncoder {
+  encode(text?: string): Uint8Array
+}
+
+declare class TextDecoder {
+  decode(bytes?: ArrayBuffer | ArrayBufferView): string
 }
