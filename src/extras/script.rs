@@ -102,6 +102,7 @@ fn define(stem: &str, program: Arc<Program>) -> Result<PluginDef, Failure> {
             Box::pin(body);
         body
     };
+    let schema = Some(bridge::fetch::with_allow(schema));
     PluginDef::dynamic(name.as_deref().unwrap_or(stem), &inject, schema, start)
         .map_err(|err| Failure::new(err.to_string()))
 }

@@ -8,6 +8,7 @@ mod endurance;
 mod header;
 mod ready;
 pub(crate) mod rig;
+mod stopping;
 mod turns;
 mod whole;
 mod wire;

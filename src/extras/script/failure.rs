@@ -14,6 +14,9 @@ pub(super) struct Failure {
     pub(super) problem: String,
     /// Where, if it is known.
     pub(super) place: Option<Place>,
+    /// `code` and `status` of the error, by which a model says what kind of failure it was.
+    pub(super) code: Option<String>,
+    pub(super) status: Option<u16>,
 }
 
 /// A place in a source file, in its own lines: those of the TypeScript, not of what became of it.
@@ -45,7 +48,7 @@ impl fmt::Display for Failure {
 impl Failure {
     /// A problem without a place.
     pub(super) fn new(problem: impl Into<String>) -> Self {
-        Self { problem: problem.into(), place: None }
+        Self { problem: problem.into(), place: None, code: None, status: None }
     }
 
     /// What an operation of the engine failed with.
@@ -75,6 +78,7 @@ impl Failure {
             None => message,
         };
         let place = text("stack").and_then(|it| it.lines().find_map(|line| program.place(line)));
-        Self { problem, place }
+        let status = object.get::<_, Option<u16>>("status").ok().flatten();
+        Self { problem, place, code: text("code"), status }
     }
 }

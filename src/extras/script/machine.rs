@@ -106,7 +106,7 @@ impl Machine {
         ctx.globals().set("__host", self.shared.host(ctx)?)?;
         let entry = json!(program.entry);
         let source = format!(
-            "import 'nano-cordis/host'; import 'nano-cordis/context'; import * as it from {entry}; __loaded(it)"
+            "import 'nano-cordis/host'; import 'nano-cordis/web'; import 'nano-cordis/context'; import * as it from {entry}; __loaded(it)"
         );
         let loading = JsModule::evaluate(ctx.clone(), "(entry)", source)?;
         ctx.globals().set("__loading", loading)
@@ -279,6 +279,10 @@ impl Shared {
         host.set("timer", JsFunction::new(ctx.clone(), move |timer: u32, ms: f64| {
             let due = Instant::now() + Duration::from_secs_f64(ms.clamp(0.0, 1e12) / 1e3);
             shared.timers.borrow_mut().insert((due, timer));
+        })?)?;
+        let shared = self.clone();
+        host.set("explain", JsFunction::new(ctx.clone(), move |thrown: JsValue<'js>| {
+            shared.explained(Failure::thrown(&thrown, &shared.program)).to_string()
         })?)?;
         host.set("log", JsFunction::new(ctx.clone(), log)?)?;
         Ok(host)

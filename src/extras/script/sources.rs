@@ -86,7 +86,7 @@ impl Reading {
 
 fn missing(shown: &str, err: &io::Error, importer: Option<&Import>) -> Failure {
     let place: Option<Place> = importer.map(|it| it.place.clone());
-    Failure { problem: format!("cannot read {shown}: {err}"), place }
+    Failure { problem: format!("cannot read {shown}: {err}"), place, ..Failure::new("") }
 }
 
 /// The file that an import means: as written, with an ending, the TypeScript of a `.js`, or the index of a folder.

@@ -39,6 +39,7 @@ pub(super) fn translate(path: &Path, shown: &str, source: &str) -> Result<Transl
     let refused = |found: &OxcDiagnostic| Failure {
         problem: found.message.to_string(),
         place: found.labels.first().map(|it| spot(u32::try_from(it.offset()).unwrap_or(u32::MAX))),
+        ..Failure::new("")
     };
     if let Some(found) = diagnostics.first() {
         return Err(refused(found));

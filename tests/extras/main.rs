@@ -1,0 +1,13 @@
+//! What goes beyond: one module per source file.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod hooks;
+mod script_children;
+mod script_effects;
+mod script_events;
+mod script_exercises;
+mod script_fetch;
+mod script_native;
+mod script_services;
+mod script_shell;
+mod script_world;
