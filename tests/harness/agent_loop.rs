@@ -8,6 +8,7 @@ mod endurance;
 mod header;
 mod ready;
 pub(crate) mod rig;
+mod secrecy;
 mod turns;
 mod whole;
 mod wire;

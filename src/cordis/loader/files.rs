@@ -130,7 +130,7 @@ fn wrong(problem: String) -> Error {
 fn explained(path: &Path, err: Error) -> Error {
     match fs::read_link(path) {
         Ok(target) if err.kind() == ErrorKind::NotFound => {
-            let problem = format!("it is a link to {}, which is not there", target.display());
+            let problem = format!("it is a link to `{}`, which is not there", target.display());
             Error::new(ErrorKind::NotFound, problem)
         }
         _ => err,
