@@ -67,10 +67,10 @@ impl Bridge {
 
     async fn end(&self) -> Result<(), BoxError> {
         let engine = self.engine.take();
-        if let Some(engine) = engine {
-            engine.end().await;
+        match engine {
+            Some(engine) => Ok(engine.end().await?),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Calls a function of the script.

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use rquickjs::{
-    Ctx, Error, Module, Result,
+    Ctx, Error, Exception, Module, Result,
     loader::{ImportAttributes, Loader, Resolver},
     module::Declared,
 };
 
-use super::program::Program;
+use super::{machine::ENTRY, program::Program};
 
 /// The prelude: what a script finds when it begins, in the words of the original. Names and sources.
-const PRELUDE: [(&str, &str); 4] = [
+const PRELUDE: [(&str, &str); 6] = [
     ("nano-cordis", include_str!("prelude/index.js")),
     ("nano-cordis/host", include_str!("prelude/host.js")),
     ("nano-cordis/context", include_str!("prelude/context.js")),
     ("nano-cordis/services", include_str!("prelude/services.js")),
+    ("cordis", "export * from 'nano-cordis'"),
+    ("schemastery", "export { Schema as default, Schema } from 'nano-cordis'"),
 ];
 
 /// Bare names that the host serves.
@@ -34,18 +36,20 @@ impl Links {
 impl Resolver for Links {
     fn resolve<'js>(
         &mut self,
-        _: &Ctx<'js>,
+        ctx: &Ctx<'js>,
         base: &str,
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> Result<String> {
-        let is_prelude = PRELUDE.iter().any(|it| it.0 == name);
-        if self.0.modules.contains_key(name) || is_prelude {
+        // What the prelude is made of is not for the script.
+        let is_ours = base == ENTRY || prelude(base).is_some();
+        if is_ours && (prelude(name).is_some() || name == self.0.entry) {
             return Ok(name.to_owned());
         }
         let link = (base.to_owned(), name.to_owned());
         let found = self.0.links.get(&link).cloned();
-        found.ok_or_else(|| Error::new_resolving(base, name))
+        let problem = "only what is written out in `import(…)` is there: a path in quotes";
+        found.ok_or_else(|| Exception::throw_reference(ctx, &format!("cannot import `{name}`: {problem}")))
     }
 }
 
@@ -56,12 +60,16 @@ impl Loader for Links {
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>> {
-        if name == "schemastery" {
-            let source = "export { Schema as default, Schema } from 'nano-cordis'";
-            return Module::declare(ctx.clone(), name, source);
+        let module = self.0.modules.get(name).map(|it| &*it.code);
+        let code = module.or_else(|| prelude(name)).ok_or_else(|| Error::new_loading(name))?;
+        let declared = Module::declare(ctx.clone(), name, code)?;
+        if module.is_some() {
+            declared.meta()?.set("url", format!("file://{name}"))?;
         }
-        let prelude = PRELUDE.iter().find(|it| it.0 == name).map(|it| it.1);
-        let code = prelude.or_else(|| Some(&*self.0.modules.get(name)?.code));
-        Module::declare(ctx.clone(), name, code.ok_or_else(|| Error::new_loading(name))?)
+        Ok(declared)
     }
+}
+
+fn prelude(name: &str) -> Option<&'static str> {
+    PRELUDE.iter().find(|it| it.0 == name).map(|it| it.1)
 }

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::{Bridge, Reply, number};
+use super::{Bridge, ROOT, Reply, number, text};
+use crate::cordis::BoxError;
 
 impl Bridge {
     /// Operations of the kernel; none if it is not one of these.
@@ -13,6 +14,7 @@ impl Bridge {
             ("check", [ctx]) => Reply::Now(self.check(ctx)),
             ("effect", [ctx, cleanup]) => Reply::Now(self.effect(ctx, cleanup)),
             ("undo", [effect]) => self.undo(effect),
+            ("complain", [problem]) => Reply::Now(self.complain(problem)),
             _ => return None,
         })
     }
@@ -22,6 +24,14 @@ impl Bridge {
         let probe = ctx.effect(|| ()).map_err(|err| err.to_string())?;
         drop(probe.call());
         Ok(Value::Null)
+    }
+
+    /// A failure that nobody waits for is one of a task.
+    fn complain(&self, problem: &Value) -> Result<Value, String> {
+        let problem: BoxError = text(problem)?.into();
+        let ctx = self.context(&ROOT.into())?;
+        let complaint = ctx.spawn::<Result<(), BoxError>>("script", async move |_| Err(problem));
+        complaint.map(|_| Value::Null).map_err(|err| err.to_string())
     }
 
     fn effect(self: &Rc<Self>, ctx: &Value, cleanup: &Value) -> Result<Value, String> {
