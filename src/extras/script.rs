@@ -37,7 +37,8 @@ use self::{
     sources::Sources,
 };
 use crate::cordis::{
-    BoxError, Builtins, Cleanup, Context, ModuleError, ModuleKey, ModuleSource, PluginDef, is_script,
+    BoxError, Builtins, Cleanup, Context, ModuleError, ModuleKey, ModuleSource, PluginDef,
+    is_script,
 };
 
 /// Where plugins come from: the built-ins, and the files that entries name.

@@ -99,7 +99,11 @@ impl Border {
     /// The same, between two small steps.
     pub(super) fn must_stop_here(&self) -> bool {
         self.steps.set(self.steps.get().wrapping_add(1));
-        if self.steps.get().is_multiple_of(STEPS) { self.must_stop() } else { self.overrun.get() || self.is_stopped() }
+        if self.steps.get().is_multiple_of(STEPS) {
+            self.must_stop()
+        } else {
+            self.overrun.get() || self.is_stopped()
+        }
     }
 
     /// Whether what is left of a run may still be run down.
@@ -120,7 +124,10 @@ impl Border {
         let problem = if self.is_stopped() {
             "the script is being stopped".to_owned()
         } else if self.overrun.get() {
-            format!("it ran for more than {} ms without a pause and was stopped", BUDGET.as_millis())
+            format!(
+                "it ran for more than {} ms without a pause and was stopped",
+                BUDGET.as_millis()
+            )
         } else if failure.problem.contains("out of memory") {
             format!("it needed more than {} MiB of memory", MEMORY >> 20)
         } else {
@@ -187,7 +194,9 @@ impl Border {
     pub(super) fn host<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let host = Object::new(ctx.clone())?;
         let border = self.clone();
-        let now = move |ctx: Ctx<'js>, operation, args: Rest<Value<'js>>| border.now(&ctx, operation, &args);
+        let now = move |ctx: Ctx<'js>, operation, args: Rest<Value<'js>>| {
+            border.now(&ctx, operation, &args)
+        };
         host.set("now", Function::new(ctx.clone(), now)?)?;
         let border = self.clone();
         let later = move |ctx: Ctx<'js>, promise, operation, args: Rest<Value<'js>>| {
@@ -203,14 +212,25 @@ impl Border {
         };
         host.set("timer", Function::new(ctx.clone(), timer)?)?;
         let border = self.clone();
-        host.set("clear", Function::new(ctx.clone(), move |timer: u32| border.timers.clear(timer))?)?;
+        host.set(
+            "clear",
+            Function::new(ctx.clone(), move |timer: u32| border.timers.clear(timer))?,
+        )?;
         let border = self.clone();
-        host.set("trace", Function::new(ctx.clone(), move |stack: String| border.program.trace(&stack))?)?;
+        host.set(
+            "trace",
+            Function::new(ctx.clone(), move |stack: String| border.program.trace(&stack))?,
+        )?;
         host.set("log", Function::new(ctx.clone(), log)?)?;
         Ok(host)
     }
 
-    fn now<'js>(&self, ctx: &Ctx<'js>, operation: String, args: &[Value<'js>]) -> Result<Value<'js>> {
+    fn now<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        operation: String,
+        args: &[Value<'js>],
+    ) -> Result<Value<'js>> {
         let (answer, answered) = mpsc::channel();
         self.request(ctx, operation, args, Answer::Now(answer))?;
         let outcome = answered.recv().unwrap_or_else(|_| Err("the plugin is not running".into()));
@@ -240,7 +260,8 @@ impl Border {
 
     fn answer(&self, call: u32, works: bool, value: &Value<'_>) {
         let of_value = |problem| Failure::new(format!("what it returned: {problem}"));
-        let outcome = if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) };
+        let outcome =
+            if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) };
         self.reply(call, outcome);
     }
 }
@@ -257,4 +278,3 @@ fn log(level: String, text: String) {
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
-

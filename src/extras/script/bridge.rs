@@ -132,7 +132,9 @@ impl Bridge {
 
     fn handle(self: &Rc<Self>, operation: &str, args: &[Value]) -> Reply {
         let unknown = || Reply::Now(Err(format!("there is no operation `{operation}`")));
-        self.core(operation, args).or_else(|| self.services(operation, args)).unwrap_or_else(unknown)
+        self.core(operation, args)
+            .or_else(|| self.services(operation, args))
+            .unwrap_or_else(unknown)
     }
 
     fn number(&self) -> u32 {

@@ -174,7 +174,8 @@ impl Engine {
         self.interrupt();
         let Some(ended) = self.ended.take() else { return Ok(()) };
         let outcome = timeout(ENDING, ended).await;
-        let stuck = || Failure::new("its engine cannot be stopped; the thread of it is left behind");
+        let stuck =
+            || Failure::new("its engine cannot be stopped; the thread of it is left behind");
         outcome.map(drop).map_err(|_| stuck())
     }
 
@@ -194,7 +195,9 @@ impl Backlog {
     fn add(&self, bytes: usize) -> Result<(), Failure> {
         let calls = self.calls.load(Ordering::Relaxed);
         if calls >= BACKLOG.0 || self.bytes.load(Ordering::Relaxed) > BACKLOG.1 {
-            return Err(Failure::new(format!("it does not keep up: {calls} calls of it are waiting")));
+            return Err(Failure::new(format!(
+                "it does not keep up: {calls} calls of it are waiting"
+            )));
         }
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);

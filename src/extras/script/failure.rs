@@ -112,7 +112,10 @@ fn not_exported(message: &str, program: &Program) -> Option<Failure> {
         .split_once("' in module '")?;
     let target = target.split('\'').next().unwrap_or(target);
     let import = program.import_of(name, target)?;
-    let problem = format!("`{}` exports no `{name}`; a type is imported with `import type`", import.specifier);
+    let problem = format!(
+        "`{}` exports no `{name}`; a type is imported with `import type`",
+        import.specifier
+    );
     Some(Failure { problem, place: Some(import.place.clone()) })
 }
 
@@ -121,7 +124,9 @@ fn hint(message: &str) -> &'static str {
     match message.strip_suffix(" is not defined") {
         Some("require") => ": other files come in by `import … from './file.ts'`",
         Some("module" | "exports") => ": a script says `export function apply(ctx, config)`",
-        Some("process") => ": a script sees no environment; what it needs stands in its config, also as `${NAME}`",
+        Some("process") => {
+            ": a script sees no environment; what it needs stands in its config, also as `${NAME}`"
+        }
         Some("Buffer") => ": there is no Node here; there are `Uint8Array` and texts",
         Some("__dirname" | "__filename") => ": a script has no file system",
         _ => "",

@@ -49,7 +49,9 @@ impl Resolver for Links {
         let link = (base.to_owned(), name.to_owned());
         let found = self.0.links.get(&link).cloned();
         let problem = "only what is written out in `import(…)` is there: a path in quotes";
-        found.ok_or_else(|| Exception::throw_reference(ctx, &format!("cannot import `{name}`: {problem}")))
+        found.ok_or_else(|| {
+            Exception::throw_reference(ctx, &format!("cannot import `{name}`: {problem}"))
+        })
     }
 }
 

@@ -16,7 +16,8 @@ use std::{
 };
 
 use rquickjs::{
-    CatchResultExt, Context, Ctx, Function as JsFunction, Module as JsModule, Promise, Runtime, Value as JsValue,
+    CatchResultExt, Context, Ctx, Function as JsFunction, Module as JsModule, Promise, Runtime,
+    Value as JsValue,
 };
 use serde_json::json;
 use tokio::sync::mpsc as requests;
@@ -64,9 +65,11 @@ impl Machine {
         let watched = border.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || watched.must_stop())));
         let watched = border.clone();
-        runtime.set_host_promise_rejection_tracker(Some(Box::new(move |_, promise, reason, handled| {
-            watched.note_rejection(&promise, &reason, handled);
-        })));
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |_, promise, reason, handled| {
+                watched.note_rejection(&promise, &reason, handled);
+            },
+        )));
         let context = Context::full(&runtime).map_err(broken)?;
         let machine = Self { context, runtime, border, dead: RefCell::default() };
         let exports = machine.start()?;
@@ -189,7 +192,9 @@ impl Machine {
             match self.runtime.execute_pending_job() {
                 Ok(false) => return Ok(()),
                 Ok(true) => {}
-                Err(job) => self.border.give_up(&job.0.with(|ctx| self.border.thrown(&ctx.catch()))),
+                Err(job) => {
+                    self.border.give_up(&job.0.with(|ctx| self.border.thrown(&ctx.catch())))
+                }
             }
         }
         let failure = self.border.explained(Failure::new("it was stopped"));
@@ -207,7 +212,8 @@ impl Machine {
                 Err(job) => drop(job.0.with(|ctx| self.border.thrown(&ctx.catch()))),
             }
         }
-        let problem = format!("{}; it cannot go on, saving its file starts it again", failure.problem);
+        let problem =
+            format!("{}; it cannot go on, saving its file starts it again", failure.problem);
         self.dead.replace(Some(Failure { problem, ..failure.clone() }));
     }
 

@@ -28,8 +28,26 @@ use crate::cordis::loader::{
 const ENDINGS: [&str; 4] = ["ts", "mts", "js", "mjs"];
 /// What people know from Node. There is no Node here, so each of them is refused in words.
 const NODE: [&str; 20] = [
-    "assert", "async_hooks", "buffer", "child_process", "crypto", "dns", "events", "fs", "http", "https", "net", "os",
-    "path", "process", "readline", "stream", "timers", "url", "util", "worker_threads",
+    "assert",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "crypto",
+    "dns",
+    "events",
+    "fs",
+    "http",
+    "https",
+    "net",
+    "os",
+    "path",
+    "process",
+    "readline",
+    "stream",
+    "timers",
+    "url",
+    "util",
+    "worker_threads",
 ];
 
 /// The files of one script.
@@ -90,7 +108,8 @@ impl Sources {
     }
 
     fn walk(&self, effort: Effort) -> Walk {
-        let mut walk = Walk { base: self.base.clone(), effort, before: self.read.take(), ..Walk::default() };
+        let mut walk =
+            Walk { base: self.base.clone(), effort, before: self.read.take(), ..Walk::default() };
         walk.all(&self.entry);
         self.read.replace(std::mem::take(&mut walk.read));
         walk
@@ -164,7 +183,9 @@ impl Walk {
         let stamp = Stamp::of(path);
         let before = self.before.remove(path);
         let before = match before {
-            Some(it) if self.effort == Effort::Look && stamp.is_some() && it.stamp == stamp => return it,
+            Some(it) if self.effort == Effort::Look && stamp.is_some() && it.stamp == stamp => {
+                return it;
+            }
             other => other,
         };
         let (print, read) = read_code(path);
@@ -243,7 +264,9 @@ fn bare(specifier: &str, is_file: bool) -> String {
         );
     }
     if is_file {
-        return format!("`{specifier}` is no module; the file beside it is imported as `./{specifier}`");
+        return format!(
+            "`{specifier}` is no module; the file beside it is imported as `./{specifier}`"
+        );
     }
     format!(
         "`{specifier}` cannot be imported: a script imports files by a path that begins with `./` or `../`, and \

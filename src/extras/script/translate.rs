@@ -71,7 +71,9 @@ fn kind_of(path: &Path, shown: &str) -> Result<SourceType, Failure> {
         Some("cts" | "cjs") => {
             "is a CommonJS module, which is not read; with `import` and `export` it can end in .ts or .js"
         }
-        Some("json") => "is no script; what it says can stand in the config of the entry, or in a .ts file",
+        Some("json") => {
+            "is no script; what it says can stand in the config of the entry, or in a .ts file"
+        }
         _ => "is no script: it must end in .ts, .mts, .js or .mjs",
     };
     Err(Failure::new(format!("{shown} {problem}")))
@@ -94,7 +96,8 @@ impl File<'_> {
         let checked = SemanticBuilder::new().with_check_syntax_error(true).build(&program);
         self.refuse(&checked.diagnostics)?;
         self.refuse_decorators(&checked.semantic)?;
-        let dynamic: Vec<_> = module_record.dynamic_imports.iter().map(|it| it.module_request).collect();
+        let dynamic: Vec<_> =
+            module_record.dynamic_imports.iter().map(|it| it.module_request).collect();
         let scoping = checked.semantic.into_scoping();
         let options = TransformOptions::default();
         let transformer = Transformer::new(&allocator, self.path, &options);

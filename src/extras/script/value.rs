@@ -18,8 +18,20 @@ const LARGEST: usize = 16 << 20;
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 /// Things whose content is not in their properties.
 const OPAQUE: [&str; 14] = [
-    "Map", "Set", "WeakMap", "WeakSet", "WeakRef", "Promise", "RegExp", "ArrayBuffer", "SharedArrayBuffer", "DataView",
-    "TypedArray", "Iterator", "Generator", "Error",
+    "Map",
+    "Set",
+    "WeakMap",
+    "WeakSet",
+    "WeakRef",
+    "Promise",
+    "RegExp",
+    "ArrayBuffer",
+    "SharedArrayBuffer",
+    "DataView",
+    "TypedArray",
+    "Iterator",
+    "Generator",
+    "Error",
 ];
 
 /// A JSON text as a value of the engine.
@@ -125,7 +137,8 @@ impl<'js> Walk<'js> {
         let mut map = Map::new();
         for property in object.props::<rquickjs::String<'js>, Value<'js>>() {
             let (key, value) = property.map_err(|err| self.unreadable(object.ctx(), &err))?;
-            let key = key.to_string().map_err(|_| self.refuse("named by half of a surrogate pair"))?;
+            let key =
+                key.to_string().map_err(|_| self.refuse("named by half of a surrogate pair"))?;
             self.grow(key.len())?;
             if !value.is_undefined() {
                 let read = self.at(key.clone(), |walk| walk.read(&value))?;

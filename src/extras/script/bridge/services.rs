@@ -37,7 +37,10 @@ impl Bridge {
         let tools = self.context(ctx)?.service::<Tools>().map_err(|err| err.to_string())?;
         let (bridge, execute) = (self.clone(), number(execute).unwrap_or_default());
         let body = async move |call: Rc<Call>| {
-            let args = vec![Value::Object(call.arguments.clone()), json!({ "id": call.id, "name": call.name })];
+            let args = vec![
+                Value::Object(call.arguments.clone()),
+                json!({ "id": call.id, "name": call.name }),
+            ];
             Ok(result(bridge.call(execute, args).await?))
         };
         let description = description.as_str().unwrap_or_default();
