@@ -11,10 +11,11 @@ use rquickjs::{
 use super::{machine::ENTRY, program::Program};
 
 /// The prelude: what a script finds when it begins, in the words of the original. Names and sources.
-const PRELUDE: [(&str, &str); 6] = [
+const PRELUDE: [(&str, &str); 7] = [
     ("nano-cordis", include_str!("prelude/index.js")),
     ("nano-cordis/host", include_str!("prelude/host.js")),
     ("nano-cordis/context", include_str!("prelude/context.js")),
+    ("nano-cordis/schema", include_str!("prelude/schema.js")),
     ("nano-cordis/services", include_str!("prelude/services.js")),
     ("cordis", "export * from 'nano-cordis'"),
     ("schemastery", "export { Schema as default, Schema } from 'nano-cordis'"),

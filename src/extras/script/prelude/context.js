@@ -1,6 +1,7 @@
 // What a script holds of the world: the context, in the words of the original.
 
 import { later, now, onStart, share } from 'nano-cordis/host'
+import { schemaOf } from 'nano-cordis/schema'
 import { service } from 'nano-cordis/services'
 
 /** What has to wait until the plugin is running. */
@@ -73,7 +74,7 @@ function shapeOf(value) {
   }
   const isClass = /^class\b/.test(Function.prototype.toString.call(body))
   const name = typeof value.name === 'string' && value.name !== 'apply' && value.name !== 'default' ? value.name : null
-  return { value, body, isClass, name, inject: value.inject ?? [], schema: value.Config?.toJSONSchema?.() ?? value.Config ?? null }
+  return { value, body, isClass, name, inject: value.inject ?? [], schema: schemaOf(value.Config) }
 }
 
 async function run({ value, body, isClass }, context, config) {
