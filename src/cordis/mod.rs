@@ -33,6 +33,7 @@ pub use self::error::{
 };
 pub use self::events::{Emit, Meaningful, NamedListener, Next, Parallel, Serial, Waterfall};
 pub use self::fiber::{FiberId, State};
+pub(crate) use self::guard::call as guarded;
 pub use self::guard::{LocalBoxFuture, catch_panic};
 pub use self::loader::{
     Applied, BeforeApply, Change, EntryChange, Loader, LoaderOptions, Notice, Warning,

@@ -1,6 +1,6 @@
 //! Agent loop: one text of the user becomes a turn, that is model requests and tool calls until the model calls nothing.
 //!
-//! Needs `llm`, `tools`, `prompt`; asks `loader` and tells `trust` if they are there. Provides `agentLoop`. Listens to
+//! Needs `llm`, `tools`, `prompt`; asks `loader` and `env` and tells `trust` if they are there. Provides `agentLoop`. Listens to
 //! `loader/before-apply`. Raises `agent/request`, `agent/turn-stopping`, `assistant/delta`, `cordis/notice`.
 //! Full-size counterpart: the core agent and agent-loop packages.
 //! Watch for: the loop does not know that approval, persistence or the command line exist. It keeps no state of a
@@ -10,6 +10,7 @@
 mod ask;
 mod failure;
 mod outcome;
+mod secrecy;
 mod stopping;
 mod turn;
 
@@ -30,6 +31,7 @@ use crate::{
         BeforeApply, BoxError, Change, Context, Emit, Loader, Optional, Service, Svc, Waterfall,
     },
     harness::{
+        env::{Env, mask::Mask},
         llm::{Delta, Llm},
         prompt::Prompt,
         session::{Session, event::Reason},
@@ -52,6 +54,7 @@ fn default_max_steps() -> NonZeroU32 {
 }
 
 /// The plugin. Turns run in the task of whoever calls [`AgentLoop::run`], never in this body.
+#[expect(clippy::too_many_arguments, reason = "each of them says what the loop needs or uses")]
 pub async fn apply(
     ctx: Context,
     config: Config,
@@ -60,6 +63,7 @@ pub async fn apply(
     prompt: Svc<Prompt>,
     loader: Optional<Loader>,
     trust: Optional<Trust>,
+    env: Optional<Env>,
 ) -> Result<(), BoxError> {
     let unloaded = CancellationToken::new();
     let turns = watch::Sender::new(0);
@@ -72,6 +76,7 @@ pub async fn apply(
         prompt,
         loader,
         trust,
+        env,
         unloaded: unloaded.clone(),
         turns: turns.clone(),
     };
@@ -105,6 +110,7 @@ pub struct AgentLoop {
     prompt: Svc<Prompt>,
     loader: Optional<Loader>,
     trust: Optional<Trust>,
+    env: Optional<Env>,
     unloaded: CancellationToken,
     turns: watch::Sender<usize>,
 }
@@ -128,7 +134,8 @@ impl AgentLoop {
         self.wait_for_changes(&cancel).await?;
         self.may_begin(session)?;
         let acting = self.trust.get().map(|it| it.shared().turn());
-        let mut turn = Turn::open(session, cancel, &self.turns, acting)?;
+        let mask = Mask::new(self.env.get().map(|it| it.secrets()).unwrap_or_default());
+        let mut turn = Turn::open(session, cancel, &self.turns, acting, mask)?;
         let stop = turn.stop.clone();
         let unloading = async {
             self.unloaded.cancelled().await;

@@ -8,6 +8,7 @@
 mod capture;
 mod child;
 mod family;
+mod redrawn;
 
 use std::{
     cell::Cell,

@@ -3,6 +3,7 @@
 
 mod hooks;
 mod script_children;
+mod script_config;
 mod script_effects;
 mod script_events;
 mod script_exercises;

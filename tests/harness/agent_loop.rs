@@ -8,6 +8,7 @@ mod endurance;
 mod header;
 mod ready;
 pub(crate) mod rig;
+mod secrecy;
 mod stopping;
 mod turns;
 mod whole;

@@ -147,10 +147,10 @@ impl Bridge {
     async fn end(&self) -> Result<(), BoxError> {
         self.tasks.take().shutdown().await;
         let engine = self.engine.take();
-        if let Some(engine) = engine {
-            engine.end().await;
+        match engine {
+            Some(engine) => Ok(engine.end().await?),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Calls a function of the script. What comes back holds no text that a plugin called secret.

@@ -36,8 +36,12 @@ pub(in crate::extras::script) fn with_allow(schema: Option<Value>) -> Value {
     let Some(mut schema) = schema else {
         return json!({ "type": "object", "properties": { "allow": allow }, "additionalProperties": true });
     };
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.entry("allow").or_insert(allow);
+    let is_map = schema.get("properties").is_some() || schema.get("type") == Some(&"object".into());
+    if let Some(map) = schema.as_object_mut().filter(|_| is_map) {
+        let properties = map.entry("properties").or_insert_with(|| json!({}));
+        if let Some(properties) = properties.as_object_mut() {
+            properties.entry("allow").or_insert(allow);
+        }
     }
     schema
 }

@@ -85,7 +85,8 @@ fn answer(said: &Value) -> Result<Answer, LlmError> {
 /// What a script threw, by the `code` and the `status` that it put on the error.
 fn failed(failure: Failure) -> LlmError {
     let message = failure.to_string();
-    match (failure.code.as_deref(), failure.status) {
+    let kind = failure.kind.unwrap_or_default();
+    match (kind.code.as_deref(), kind.status) {
         (Some("context-length"), status) => {
             LlmError::ContextLength { status: status.unwrap_or(400), message }
         }

@@ -1,6 +1,6 @@
 // What a script holds of the world: the context, in the words of the original.
 
-import { explain, later, now, onStart, release, share } from 'nano-cordis/host'
+import { later, now, onStart, release, share } from 'nano-cordis/host'
 import { dispatch, listen, orderOf } from 'nano-cordis/events'
 import { mount, run, shapeOf } from 'nano-cordis/plugins'
 import { offer, service } from 'nano-cordis/services'

@@ -13,11 +13,13 @@ const functions = new Map()
 const promises = new Map()
 const timers = new Map()
 const signals = new Map()
+/** So many requests may wait at a time. */
+const MOST = 10000
 
 /** Asks the agent for something and waits for the answer; throws what it has against it. */
 export function now(operation, ...args) {
   mustRun()
-  return host.now(operation, args)
+  return host.now(operation, ...args)
 }
 
 /** Asks for something that takes time. */
@@ -26,9 +28,10 @@ export function later(operation, ...args) {
   // Made here, because only here it is known who asked.
   const error = new Error()
   return new Promise((resolve, reject) => {
+    if (promises.size >= MOST) throw new RangeError(`${MOST} requests are waiting already`)
     const promise = ++numbers
+    host.later(promise, operation, ...args)
     promises.set(promise, { resolve, reject, error })
-    host.later(promise, operation, args)
   })
 }
 
@@ -145,14 +148,17 @@ Object.defineProperty(globalThis, '__receive', {
 
 function start(callback, ms, args, every) {
   if (typeof callback !== 'function') throw new TypeError('a timer needs a function')
-  timers.set(++numbers, { callback, args, every })
-  host.timer(numbers, Number(ms) || 0)
-  return numbers
+  const timer = ++numbers
+  host.timer(timer, Number(ms) || 0)
+  timers.set(timer, { callback, args, every })
+  return timer
 }
 
 globalThis.setTimeout = (callback, ms, ...args) => start(callback, ms, args)
 globalThis.setInterval = (callback, ms, ...args) => start(callback, ms, args, Math.max(1, Number(ms) || 0))
-globalThis.clearTimeout = globalThis.clearInterval = timer => void timers.delete(timer)
+globalThis.clearTimeout = globalThis.clearInterval = globalThis.clearImmediate = timer => {
+  if (timers.delete(timer)) host.clear(timer)
+}
 globalThis.setImmediate = (callback, ...args) => start(callback, 0, args)
 
 /** Pulled once; whoever listens hears of it. */
@@ -192,7 +198,7 @@ globalThis.AbortController = class AbortController {
 }
 
 function print(level) {
-  return (...parts) => host.log(level, parts.map(shown).join(' '))
+  return (...parts) => host.log(level, parts.map(it => shown(it, host.trace)).join(' '))
 }
 
 globalThis.console = {

@@ -4,8 +4,14 @@ const DEEPEST = 4
 const LONGEST = 100
 
 /** A part of a line: texts as they are, everything else as its author would write it. */
-export function shown(part) {
-  return typeof part === 'string' ? part : written(part, [])
+export function shown(part, trace) {
+  if (typeof part === 'string') return part
+  try {
+    if (part instanceof Error) return [String(part), trace(String(part.stack))].filter(Boolean).join('\n')
+    return written(part, [])
+  } catch {
+    return Object.prototype.toString.call(part)
+  }
 }
 
 function written(value, above) {
@@ -23,7 +29,7 @@ function written(value, above) {
 }
 
 function object(value, above) {
-  if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value)
+  if (value instanceof Error) return `[${value}]`
   if (value instanceof Date || value instanceof RegExp) return String(value instanceof Date ? value.toISOString() : value)
   if (value instanceof Promise) return 'Promise {}'
   const name = value.constructor?.name

@@ -2,6 +2,7 @@
 
 import { forget, later, now, release, share } from 'nano-cordis/host'
 import { NUMBER, READY, contextOf } from 'nano-cordis/context'
+import { schemaOf } from 'nano-cordis/schema'
 
 /** What of a value makes it a plugin. */
 export function shapeOf(value) {
@@ -13,10 +14,6 @@ export function shapeOf(value) {
   const isClass = /^class\b/.test(Function.prototype.toString.call(body))
   const name = typeof value.name === 'string' && value.name !== 'apply' && value.name !== 'default' ? value.name : null
   return { value, body, isClass, name: name || null, inject: value.inject ?? [], schema: schemaOf(value.Config) }
-}
-
-function schemaOf(config) {
-  return config?.toJSONSchema?.() ?? config ?? null
 }
 
 /** Runs the body. What it returns is the number of its cleanup. */
