@@ -16,7 +16,7 @@ mod trace;
 mod types;
 
 use std::convert::Infallible;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::pin::pin;
@@ -34,8 +34,9 @@ use self::signals::Signals;
 use crate::cordis::{Builtins, Context, Hurry, LoaderOptions, Notice, Warning};
 use crate::harness::cli::arguments::{Arguments, OutputFormat, Refused};
 use crate::harness::cli::console::{Console, Signal};
+use crate::harness::cli::output::unwritten;
 use crate::harness::cli::results::unbegun;
-use crate::harness::cli::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED};
+use crate::harness::cli::status::{COMPLETED, FAILED, INTERRUPTED, MISUSED, STDOUT_CLOSED};
 use crate::harness::env::Env;
 use crate::harness::trust::{Confirm, ConfirmChange, Trust};
 
@@ -53,7 +54,7 @@ pub fn run(builtins: Builtins) -> ExitCode {
     let is_hidden = hide_memory();
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(Refused::Asked(text)) => return printed(io::stdout(), &text, COMPLETED),
+        Err(Refused::Asked(text)) => return answered(&text),
         Err(Refused::Usage(text, format)) => {
             return refused(format, "usage", &text, MISUSED);
         }
@@ -95,14 +96,28 @@ fn runtime() -> io::Result<Runtime> {
 
 /// The end of a run that has not begun.
 fn refused(format: OutputFormat, code: &str, text: &str, status: u8) -> ExitCode {
-    printed(io::stdout(), &unbegun(format, code, text, status), status);
-    printed(io::stderr(), &format!("nano-cordis: {text}\n"), status)
+    // It has failed already, and worse than by not saying so.
+    let _closed = put(io::stdout(), &unbegun(format, code, text, status));
+    let _closed = put(io::stderr(), &format!("nano-cordis: {text}\n"));
+    ExitCode::from(status)
 }
 
-fn printed(mut stream: impl Write, text: &str, status: u8) -> ExitCode {
-    // A reader that has gone wanted no more of it.
-    let _closed = stream.write_all(text.as_bytes());
+/// A text that the user asked for, on stdout.
+fn answered(text: &str) -> ExitCode {
+    let status = match put(io::stdout(), text) {
+        Ok(()) => COMPLETED,
+        Err(err) if err.kind() == ErrorKind::BrokenPipe => STDOUT_CLOSED,
+        Err(err) => {
+            let _closed = put(io::stderr(), &format!("nano-cordis: {}\n", unwritten(&err)));
+            FAILED
+        }
+    };
     ExitCode::from(status)
+}
+
+fn put(mut stream: impl Write, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes())?;
+    stream.flush()
 }
 
 /// A child of ours, which runs as the same user, must not read the key out of this process. Says whether that is so.
@@ -125,6 +140,7 @@ impl Program {
         let mut signals = Signals::listen();
         let env = Rc::new(Env::process());
         let console = Rc::new(Console::new(arguments, env.get("TERM").as_deref()));
+        trace::through(&console);
         let options = list::options(console.arguments(), builtins, env.clone());
         let reports = Rc::new(Reports::to(console.clone()));
         let program = Program { root: root(&console, &reports, env), console, reports };
@@ -134,8 +150,7 @@ impl Program {
         let status = program.serve(&mut signals, options).await;
         program.console.close();
         program.shut_down(&mut signals).await;
-        program.console.settle(status);
-        status
+        program.console.settle(status)
     }
 
     async fn serve(&self, signals: &mut Signals, options: LoaderOptions) -> u8 {

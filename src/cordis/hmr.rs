@@ -12,9 +12,7 @@ mod watch;
 
 use std::{
     any::Any,
-    collections::BTreeSet,
     future::{pending, ready},
-    path::PathBuf,
     rc::Rc,
 };
 
@@ -29,7 +27,7 @@ use tokio::{
 };
 
 use self::changes::{Change, Kind, Memory};
-pub use self::watch::{System, Watch};
+pub use self::watch::{Places, System, Watch};
 use super::{BoxError, Context, Loader, Notice, PluginDef, Svc};
 
 /// How long a save may take, and how long busy writers can put off that it is seen.
@@ -78,7 +76,7 @@ fn follow(
         stirred,
         stirs,
         debounce: Duration::from_millis(config.debounce_ms),
-        folders: BTreeSet::new(),
+        places: Places::default(),
         watching: None,
         memory: Memory::default(),
     };
@@ -93,7 +91,7 @@ struct Follower {
     stirs: Receiver<()>,
     relisted: state::Receiver<()>,
     debounce: Duration,
-    folders: BTreeSet<PathBuf>,
+    places: Places,
     watching: Option<Box<dyn Any>>,
     memory: Memory,
 }
@@ -113,7 +111,7 @@ impl Follower {
     async fn next_reason(&mut self) {
         let poll = async {
             match &self.watching {
-                None if !self.folders.is_empty() => sleep(POLL).await,
+                None if !self.places.folders.is_empty() => sleep(POLL).await,
                 _ => pending().await,
             }
         };
@@ -126,11 +124,11 @@ impl Follower {
 
     /// Watches the folders that the files are in now: a link may have been turned, a module added.
     fn watch(&mut self) {
-        let folders = watch::folders(&self.loader.watched());
-        if folders == self.folders {
+        let places = Places::of(&self.loader.watched());
+        if places == self.places {
             return;
         }
-        self.watching = match self.watch.start(&folders, self.stirred.clone()) {
+        self.watching = match self.watch.start(&places, self.stirred.clone()) {
             Ok(watching) => Some(watching),
             Err(problem) => {
                 let line =
@@ -139,7 +137,7 @@ impl Follower {
                 None
             }
         };
-        self.folders = folders;
+        self.places = places;
     }
 
     /// What has changed, once nothing more happens to it. A file that is gone or empty is one that is being written.

@@ -35,7 +35,7 @@ use std::{
 
 use tokio::sync::watch;
 
-pub(crate) use self::placeholders::secret_part;
+pub(crate) use self::placeholders::{secret_part, variables};
 pub use self::{
     change::{Applied, BeforeApply, Change, EntryChange, Notice, Warning},
     diagnose::{EntryStatus, Standing},

@@ -26,7 +26,8 @@ pub trait ModuleSource: 'static {
     /// The plugin of a module, read afresh.
     fn load(&self, key: &ModuleKey) -> Result<PluginDef, ModuleError>;
 
-    /// The files a save of which means that this module changed; none for what is compiled in.
+    /// The files a save of which means that this module changed; none for what is compiled in. They are asked for before
+    /// a load, again after it, and at any time later; what the last load read is among them, also if it failed.
     fn files(&self, key: &ModuleKey) -> Vec<PathBuf>;
 }
 

@@ -7,6 +7,7 @@
 //! Watch for: everything that a script registers is an effect of its fiber, so saving and reloading needs nothing special.
 //! Each start has an engine of its own: nothing is left of the last one.
 
+mod border;
 mod bridge;
 mod engine;
 mod failure;
@@ -14,6 +15,7 @@ mod imports;
 mod machine;
 mod program;
 mod sources;
+mod timers;
 mod translate;
 mod value;
 
@@ -32,27 +34,28 @@ use self::{
     engine::{Engine, Exports},
     failure::Failure,
     program::Program,
+    sources::Sources,
 };
 use crate::cordis::{
-    BoxError, Builtins, Cleanup, Context, ModuleError, ModuleKey, ModuleSource, PluginDef, is_script,
+    BoxError, Builtins, Cleanup, Context, ModuleError, ModuleKey, ModuleSource, PluginDef,
+    is_script,
 };
 
 /// Where plugins come from: the built-ins, and the files that entries name.
 pub struct Scripts {
     builtins: Builtins,
-    /// The folder of the file that names a script, for how messages call it.
-    bases: RefCell<HashMap<ModuleKey, PathBuf>>,
+    /// What is known of the files of each script that was named.
+    sources: RefCell<HashMap<ModuleKey, Rc<Sources>>>,
 }
 
 impl Scripts {
     /// The built-ins, and all scripts.
     pub fn new(builtins: Builtins) -> Self {
-        Self { builtins, bases: RefCell::default() }
+        Self { builtins, sources: RefCell::default() }
     }
 
-    fn script(&self, key: &ModuleKey) -> Option<(PathBuf, PathBuf)> {
-        let base = self.bases.borrow().get(key).cloned()?;
-        Some((PathBuf::from(&*key.0), base))
+    fn script(&self, key: &ModuleKey) -> Option<Rc<Sources>> {
+        self.sources.borrow().get(key).cloned()
     }
 }
 
@@ -61,25 +64,25 @@ impl ModuleSource for Scripts {
         if !is_script(name) {
             return self.builtins.resolve(name, base);
         }
-        let key = ModuleKey(sources::name_of(&sources::normal(&base.join(name))).into());
-        self.bases.borrow_mut().insert(key.clone(), base.to_owned());
+        let sources = Sources::new(name, base);
+        let key = ModuleKey(sources::name_of(&sources.entry).into());
+        self.sources.borrow_mut().entry(key.clone()).or_insert_with(|| Rc::new(sources));
         Ok(key)
     }
 
     fn load(&self, key: &ModuleKey) -> Result<PluginDef, ModuleError> {
-        let Some((path, base)) = self.script(key) else { return self.builtins.load(key) };
+        let Some(sources) = self.script(key) else { return self.builtins.load(key) };
         let broken = |failure: Failure| ModuleError::Broken {
-            name: path.display().to_string(),
+            name: sources.name.clone(),
             problem: failure.to_string(),
         };
-        let program = Arc::new(sources::read(&path, &base).0.map_err(broken)?);
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let program = Arc::new(sources.program().map_err(broken)?);
+        let stem = sources.entry.file_stem().unwrap_or_default().to_string_lossy();
         define(&stem, program).map_err(broken)
     }
 
     fn files(&self, key: &ModuleKey) -> Vec<PathBuf> {
-        let script = self.script(key);
-        script.map_or_else(Vec::new, |(path, base)| sources::read(&path, &base).1)
+        self.script(key).map_or_else(Vec::new, |it| it.files())
     }
 }
 
@@ -102,6 +105,7 @@ fn define(stem: &str, program: Arc<Program>) -> Result<PluginDef, Failure> {
             Box::pin(body);
         body
     };
+    let schema = Some(bridge::fetch::with_allow(schema));
     PluginDef::dynamic(name.as_deref().unwrap_or(stem), &inject, schema, start)
         .map_err(|err| Failure::new(err.to_string()))
 }

@@ -1,7 +1,7 @@
 //! Agent loop: one text of the user becomes a turn, that is model requests and tool calls until the model calls nothing.
 //!
-//! Needs `llm`, `tools`, `prompt`; asks `loader` and tells `trust` if they are there. Provides `agentLoop`. Listens to
-//! `loader/before-apply`. Raises `agent/request`, `assistant/delta`, `cordis/notice`.
+//! Needs `llm`, `tools`, `prompt`; asks `loader` and `env` and tells `trust` if they are there. Provides `agentLoop`. Listens to
+//! `loader/before-apply`. Raises `agent/request`, `agent/turn-stopping`, `assistant/delta`, `cordis/notice`.
 //! Full-size counterpart: the core agent and agent-loop packages.
 //! Watch for: the loop does not know that approval, persistence or the command line exist. It keeps no state of a
 //! conversation: a request is the newest header of the log and the messages derived from it, nothing else. Whatever
@@ -10,6 +10,8 @@
 mod ask;
 mod failure;
 mod outcome;
+mod secrecy;
+mod stopping;
 mod turn;
 
 use std::{num::NonZeroU32, rc::Rc};
@@ -19,13 +21,17 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use self::outcome::{RunError, TurnOutcome};
 use self::{ask::Finish, failure::Failure, turn::Turn};
+pub use self::{
+    outcome::{RunError, TurnOutcome},
+    stopping::{Stopping, TurnStopping},
+};
 use crate::{
     cordis::{
         BeforeApply, BoxError, Change, Context, Emit, Loader, Optional, Service, Svc, Waterfall,
     },
     harness::{
+        env::{Env, mask::Mask},
         llm::{Delta, Llm},
         prompt::Prompt,
         session::{Session, event::Reason},
@@ -48,6 +54,7 @@ fn default_max_steps() -> NonZeroU32 {
 }
 
 /// The plugin. Turns run in the task of whoever calls [`AgentLoop::run`], never in this body.
+#[expect(clippy::too_many_arguments, reason = "each of them says what the loop needs or uses")]
 pub async fn apply(
     ctx: Context,
     config: Config,
@@ -56,6 +63,7 @@ pub async fn apply(
     prompt: Svc<Prompt>,
     loader: Optional<Loader>,
     trust: Optional<Trust>,
+    env: Optional<Env>,
 ) -> Result<(), BoxError> {
     let unloaded = CancellationToken::new();
     let turns = watch::Sender::new(0);
@@ -68,6 +76,7 @@ pub async fn apply(
         prompt,
         loader,
         trust,
+        env,
         unloaded: unloaded.clone(),
         turns: turns.clone(),
     };
@@ -91,8 +100,8 @@ async fn hold(
 }
 
 /// Service `agentLoop`.
-// Omitted: the full-size project has an inbox for texts that come while a turn runs (follow-up, steer, inject) and
-// events before a step and before the end of a turn. Here a second text is refused, and whoever reads lines waits.
+// Omitted: the full-size project has an inbox for texts that come while a turn runs (follow-up, steer, inject) and an
+// event before each step. Here a second text is refused, and whoever reads lines waits.
 pub struct AgentLoop {
     ctx: Context,
     max_steps: NonZeroU32,
@@ -101,6 +110,7 @@ pub struct AgentLoop {
     prompt: Svc<Prompt>,
     loader: Optional<Loader>,
     trust: Optional<Trust>,
+    env: Optional<Env>,
     unloaded: CancellationToken,
     turns: watch::Sender<usize>,
 }
@@ -124,7 +134,8 @@ impl AgentLoop {
         self.wait_for_changes(&cancel).await?;
         self.may_begin(session)?;
         let acting = self.trust.get().map(|it| it.shared().turn());
-        let mut turn = Turn::open(session, cancel, &self.turns, acting)?;
+        let mask = Mask::new(self.env.get().map(|it| it.secrets()).unwrap_or_default());
+        let mut turn = Turn::open(session, cancel, &self.turns, acting, mask)?;
         let stop = turn.stop.clone();
         let unloading = async {
             self.unloaded.cancelled().await;
@@ -215,14 +226,18 @@ impl AgentLoop {
 
     /// A step is one model request and the tool calls that it leads to.
     async fn steps(&self, turn: &mut Turn, text: &str) -> Result<Reason, Failure> {
+        let (mut said, mut was_continued) = (Some(text.to_owned()), false);
         for step in 1..=self.max_steps.get() {
             turn.begin_step(step)?;
-            if step == 1 {
-                turn.user_says(text)?;
+            if let Some(text) = said.take() {
+                turn.user_says(&text)?;
             }
             let finish = self.ask(turn).await?;
             match (finish, turn.has_calls()) {
-                (Finish::Whole, false) => return Ok(Reason::Completed),
+                (Finish::Whole, false) => match self.may_stop(turn, was_continued).await? {
+                    None => return Ok(Reason::Completed),
+                    go_on => (said, was_continued) = (go_on, true),
+                },
                 (Finish::Cut, false) => return Ok(Reason::MaxTokens),
                 (Finish::Whole, true) => self.run_calls(turn, None).await?,
                 (Finish::Cut, true) => self.run_calls(turn, Some(CUT)).await?,

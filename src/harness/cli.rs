@@ -18,7 +18,7 @@ mod input;
 pub(crate) mod listing;
 mod opening;
 mod outcome;
-mod output;
+pub(crate) mod output;
 mod printer;
 pub(crate) mod results;
 mod screen;

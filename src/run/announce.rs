@@ -5,12 +5,13 @@
 //! looks at stderr there is nobody to tell.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::cordis::loader::Entry;
+use crate::cordis::loader::{Entry, variables};
 use crate::cordis::{BeforeApply, Context, Error, is_script, plain_name};
 use crate::harness::cli::console::Console;
 use crate::harness::trust::settings;
@@ -46,9 +47,11 @@ fn announcement(file: &str, entries: &[&Entry]) -> String {
     let is_starter = |name: &str| STARTERS.contains(&plain_name(name));
     let asked = entries.iter().filter(|it| it.name.contains("approval"));
     let asked = asked.filter_map(|it| it.config["tools"].as_array()).flatten();
+    let read: BTreeSet<_> = entries.iter().flat_map(|it| variables(&it.config)).collect();
     let parts = [
         ("requests go to", texts("baseUrl").iter().map(|it| host(it).to_owned()).collect()),
         ("the key is in", texts("apiKeyEnv")),
+        ("its placeholders read", read.into_iter().collect()),
         ("asked about:", asked.filter_map(Value::as_str).map(str::to_owned).collect()),
         ("scripts:", named(&is_script)),
         ("programs are started by", named(&is_starter)),
@@ -80,18 +83,20 @@ mod tests {
     #[test]
     fn host_key_guarded_tools_scripts_and_programs_are_named() {
         let address = "https://user:pass@api.example.com:8443/v1?key=secret";
-        let model = json!({ "baseUrl": address, "apiKeyEnv": "MY_KEY", "model": "m" });
+        let model = json!({ "baseUrl": address, "apiKeyEnv": "MY_KEY", "model": "${MODEL:-m}" });
         let entries = [
             entry("llm-openai", model),
             entry("approval", json!({ "tools": ["bash", "mcp__*"] })),
             entry("./policy.ts", Value::Null),
             entry("./src/harness/shell-local.ts", Value::Null),
-            Entry { disabled: true, ..entry("./other.ts", Value::Null) },
+            entry("many", json!({ "list": ["$${NOT}", { "a": "${MODEL} and ${DEEP}" }] })),
+            Entry { disabled: true, ..entry("./other.ts", json!("${UNREAD}")) },
         ];
 
         let said = announcement("cordis.yml", &entries.iter().collect::<Vec<_>>());
 
         let expected = "cordis.yml decides what runs here: requests go to api.example.com:8443; the key is in MY_KEY; \
+                        its placeholders read DEEP, MODEL; \
                         asked about: bash, mcp__*; scripts: ./policy.ts; \
                         programs are started by ./src/harness/shell-local.ts";
         assert_eq!(said, expected);

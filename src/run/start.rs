@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::Program;
 use super::list::{self, notices_saves};
-use crate::cordis::{Loader, LoaderOptions, loader};
+use crate::cordis::{Applied, Loader, LoaderOptions, loader};
 use crate::harness::cli::console::Entered;
 use crate::harness::cli::status::{INTERRUPTED, MISUSED};
 
@@ -51,6 +51,10 @@ impl Program {
         for entry in loader.entries() {
             tracing::debug!(id = entry.id, name = entry.name, standing = ?entry.standing, "entry");
         }
+        let saved = self.root.on(|_, Applied { file, changed, .. }: &Applied| {
+            tracing::debug!(file, ?changed, "applied");
+        });
+        saved.expect("the root context is active");
         self.console.open();
         self.stand_in(&loader, problem.is_some()).await
     }

@@ -218,7 +218,7 @@ fn a_14_a_log_that_went_with_the_directory_is_said_and_nothing_more_runs() {
     let ended = running.ended();
 
     assert_eq!(ended.code(), 1, "{}", ended.err);
-    assert!(ended.err.contains("jsonl was changed by another program"), "{}", ended.err);
+    assert!(ended.err.contains("jsonl was removed by another program"), "{}", ended.err);
     assert!(!outside.has("ran") && !outside.has("work"));
 }
 

@@ -32,7 +32,7 @@ const PLACES: [(Put, &str); 7] = [
     ),
     (
         |path| symlink("nowhere.yml", path).unwrap(),
-        "it cannot be read: it is a link to nowhere.yml, which is not there",
+        "it cannot be read: it is a link to `nowhere.yml`, which is not there",
     ),
 ];
 
@@ -132,7 +132,7 @@ fn a_list_that_others_can_write_is_refused_with_the_command_that_mends_it() {
 }
 
 #[test]
-fn a_list_that_others_can_write_is_refused_as_a_save_too() {
+fn a_list_that_others_can_write_is_refused_as_a_save_too_and_applied_when_that_is_mended() {
     let folder = Folder::with(&scripted("{content: Hello}"));
     let mut running = Running::start(folder.command(&[]));
     running.wait_for_error("continue later");
@@ -142,8 +142,8 @@ fn a_list_that_others_can_write_is_refused_as_a_save_too() {
     running.wait_for_error(&format!("[nano-cordis] cordis.yml not applied: {BY_OTHERS}\n"));
     running.write("one\n");
     running.wait_for_output("assistant> Hello\n");
-    chmod(&folder, 0o644);
-    folder.save(&scripted("{content: Changed}"));
+    let mended = BY_OTHERS.rsplit_once("then: ").unwrap().1;
+    assert!(folder.shell_command(mended).status().unwrap().success());
     running.wait_for_error("[nano-cordis] applied cordis.yml\n");
     running.end_of_input();
 
@@ -175,8 +175,9 @@ fn a_list_of_another_user_is_refused_and_so_is_a_link_of_another_user() {
 #[test]
 fn at_a_terminal_a_list_says_what_it_is_about_to_do_and_the_built_in_one_does_not() {
     let model = "name: llm-openai, config: {baseUrl: 'http://127.0.0.1:9/v1?k=s', apiKeyEnv: MY_KEY, model: m}";
-    let own = Folder::with(&crate::support::list(&[("llm", model)]));
-    let mut with = Terminal::start(own.command(&[]));
+    let persona = "name: prompt, config: {persona: 'I am ${HOME}, ${HOME} or ${ALIAS:-nobody}, not $${PATH}'}";
+    let own = Folder::with(&crate::support::list(&[("llm", model), ("prompt", persona)]));
+    let mut with = Terminal::start_in(400, own.command(&[]));
     let mut without = Terminal::start(Folder::new().command(&[]));
     for terminal in [&mut with, &mut without] {
         terminal.wait_for("you> ");
@@ -185,9 +186,24 @@ fn at_a_terminal_a_list_says_what_it_is_about_to_do_and_the_built_in_one_does_no
     let (with, without) = (with.ended().0, without.ended().0);
 
     let announced = "[nano-cordis] cordis.yml decides what runs here: requests go to 127.0.0.1:9; the key is in MY_KEY; \
-                     asked about: bash; programs are started by shell-local\n";
+                     its placeholders read ALIAS, HOME; asked about: bash; programs are started by shell-local\n";
     assert!(with.starts_with(announced), "{with}");
     assert!(!without.contains("decides"), "{without}");
+}
+
+#[test]
+fn d_24_a_key_that_a_placeholder_puts_into_the_persona_is_in_no_log() {
+    let model = "name: llm-openai, config: {baseUrl: 'http://127.0.0.1:9/v1', apiKeyEnv: MY_KEY, model: m, retries: 0}";
+    let persona = "name: prompt, config: {persona: 'My code is ${MYCODE}.'}";
+    let folder = Folder::with(&crate::support::list(&[("llm", model), ("prompt", persona)]));
+    let mut command = folder.command(&["-vv", "hi"]);
+    command.env("MY_KEY", "sk-123456789").env("MYCODE", "sk-123456789");
+
+    let ended = Running::start(command).ended();
+
+    let log = fs::read_to_string(&folder.sessions()[0]).unwrap();
+    assert!(log.contains("My code is ***.") && !log.contains("sk-123456789"), "{log}");
+    assert!(!ended.err.contains("sk-123456789"), "{}", ended.err);
 }
 
 #[test]

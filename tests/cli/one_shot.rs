@@ -1,9 +1,11 @@
 //! One prompt, one turn, one exit status.
 
+use std::io;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Folder, Running, SCRIPTED_END, WAIT_FOR_GO, kinds, list, reason, script, scripted, texts,
+    Folder, Running, SCRIPTED_END, WAIT_FOR_GO, id_of, kinds, list, reason, script, scripted, texts,
 };
 use crate::terminal::Terminal;
 
@@ -180,6 +182,28 @@ fn an_output_that_takes_no_more_fails_the_run_with_the_reason() {
             "{ended:?}"
         );
         assert_eq!((ended.code(), ended.err.matches("cannot write").count()), (1, 1), "{options}");
+    }
+}
+
+#[test]
+fn whatever_was_asked_for_and_could_not_be_written_is_no_success() {
+    for asked in ["--help", "--version", "--sessions", "--check", "--repair 1", "-q hi"] {
+        let folder = Folder::with(&scripted("{content: Hello}"));
+        folder.run(&["hi"], "");
+        let session = id_of(&folder.sessions()[0]);
+        let asked = asked.replace("--repair 1", &format!("--repair {session}"));
+
+        let full = folder.shell_command(&format!("nano-cordis {asked} > /dev/full"));
+        let full = Running::start(full).ended();
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut unread = folder.command(&asked.split(' ').collect::<Vec<_>>());
+        let unread = unread.stdin(Stdio::null()).stdout(writer).output().unwrap();
+
+        let said = "nano-cordis: cannot write to stdout: No space left";
+        assert!(full.err.contains(said), "{asked}: {full:?}");
+        assert_eq!((full.code(), full.err.matches("cannot write").count()), (1, 1), "{asked}");
+        assert_eq!((unread.stderr, unread.status.code()), (vec![], Some(141)), "{asked}");
     }
 }
 

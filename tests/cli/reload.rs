@@ -51,6 +51,40 @@ fn h_163_a_half_typed_line_survives() {
 }
 
 #[test]
+fn what_verbose_says_goes_above_a_half_typed_line_and_below_a_half_written_one() {
+    for term in ["xterm", "dumb"] {
+        let folder = Folder::with(&scripted("{pieces: [Hel, lo]}"));
+        let mut command = folder.command(&["-v"]);
+        command.env("TERM", term);
+        let mut terminal = Terminal::start_as_it_is(&command);
+        terminal.wait_for("you> ");
+        terminal.type_keys("one\r");
+        terminal.wait_for("you> ");
+        terminal.type_keys("half a ");
+        terminal.wait_for("half a ");
+
+        folder.save(&list(&[("approval", "")]));
+        terminal.wait_for("DEBUG nano_cordis::run::start: applied");
+        terminal.wait_for("you> ");
+        terminal.type_keys("line\r");
+        terminal.wait_for("[result] hello from nano");
+        terminal.wait_for("you> ");
+        terminal.type_keys(CTRL_D);
+        let (shown, _) = terminal.ended();
+
+        let is_alone = |(at, _): (usize, &str)| {
+            matches!(
+                shown[..at].trim_end_matches("\u{1b}[K").chars().last(),
+                None | Some('\n' | '\r')
+            )
+        };
+        assert!(shown.match_indices("DEBUG").all(is_alone), "{shown:?}");
+        let logs: Vec<_> = folder.sessions().iter().map(|it| events(it)).collect();
+        assert!(logs.iter().any(|it| said(it).ends_with(&["half a line"])), "{shown}");
+    }
+}
+
+#[test]
 fn h_164_without_guarded_tools_the_next_call_is_not_asked() {
     let folder = Folder::with(&list(&[]));
     let mut terminal = Terminal::start(folder.command(&[]));

@@ -1,9 +1,12 @@
 //! What goes beyond: one module per source file.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod hooks;
 mod script_config;
+mod script_effects;
 mod script_examples;
 mod script_types;
+mod script_world;
 
 #[path = "../harness/server.rs"]
 #[expect(dead_code, reason = "not all that the server can do is needed here")]

@@ -8,6 +8,8 @@ mod endurance;
 mod header;
 mod ready;
 pub(crate) mod rig;
+mod secrecy;
+mod stopping;
 mod turns;
 mod whole;
 mod wire;

@@ -16,3 +16,4 @@ mod shell;
 mod support;
 mod tool_bash;
 mod tools;
+mod trust;

@@ -368,11 +368,12 @@ fn a_file_that_others_changed_removed_or_replaced_gets_no_more_events() {
         fs::rename(desk.path("elsewhere"), desk.path("moved")).unwrap();
         let before = desk.snapshot();
 
-        for session in &sessions {
+        for (id, session) in ids.iter().zip(&sessions) {
             let turn = EventBody::TurnStart { turn: 2, format: FORMAT, cwd: String::new() };
             let refused = session.append(turn).unwrap_err().to_string();
 
-            assert!(refused.contains("was changed by another program"), "{refused}");
+            let what = if matches!(*id, "gone" | "elsewhere") { "removed" } else { "changed" };
+            assert!(refused.contains(&format!("was {what} by another program")), "{refused}");
             assert!(!refused.contains("--repair"), "no turn is open: {refused}");
             assert_eq!((session.len(), session.sealed().is_some()), (6, true));
         }

@@ -3,22 +3,23 @@
 use std::{
     collections::HashMap,
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 use crate::cordis::{Loader, loader::files::Print};
 
-/// A file that was written since the loader read it.
+/// A file that was written, or got other permissions or another owner, since the loader read it.
 #[derive(PartialEq)]
 pub(super) struct Change {
     pub(super) path: PathBuf,
     pub(super) kind: Kind,
     now: Print,
-    time: Option<SystemTime>,
+    stamp: Option<Stamp>,
 }
 
-/// What a write came to.
+/// What it came to.
 #[derive(PartialEq)]
 pub(super) enum Kind {
     /// It says something else.
@@ -34,9 +35,26 @@ impl Change {
     }
 }
 
-/// When each file was last written, as far as that has been acted upon.
+/// What is known of a file beside what it says: who may have written it, and when somebody did.
+#[derive(Clone, Copy, PartialEq)]
+struct Stamp {
+    written: SystemTime,
+    mode: u32,
+    owners: [u32; 3],
+}
+
+impl Stamp {
+    /// None for a file that is not there. When it was read does not matter.
+    fn of(path: &Path) -> Option<Self> {
+        let (file, link) = (fs::metadata(path).ok()?, fs::symlink_metadata(path).ok()?);
+        let owners = [file.uid(), file.gid(), link.uid()];
+        Some(Self { written: file.modified().ok()?, mode: file.mode(), owners })
+    }
+}
+
+/// The stamp of each file, as far as it has been acted upon.
 #[derive(Default)]
-pub(super) struct Memory(HashMap<PathBuf, Option<SystemTime>>);
+pub(super) struct Memory(HashMap<PathBuf, Option<Stamp>>);
 
 impl Memory {
     pub(super) fn changes(&mut self, loader: &Loader) -> Vec<Change> {
@@ -44,18 +62,14 @@ impl Memory {
     }
 
     fn change(&mut self, path: PathBuf, loader: &Loader) -> Option<Change> {
-        let (now, time) = (Print::look(&path), time(&path));
-        let written = *self.0.entry(path.clone()).or_insert(time) != time;
+        let (now, stamp) = (Print::look(&path), Stamp::of(&path));
+        let touched = *self.0.entry(path.clone()).or_insert(stamp) != stamp;
         let kind = if loader.last_read(&path) == Some(now) { Kind::Same } else { Kind::Other };
-        (written || kind == Kind::Other).then_some(Change { path, kind, now, time })
+        (touched || kind == Kind::Other).then_some(Change { path, kind, now, stamp })
     }
 
     /// This change has been acted upon.
     pub(super) fn keep(&mut self, change: Change) {
-        self.0.insert(change.path, change.time);
+        self.0.insert(change.path, change.stamp);
     }
-}
-
-fn time(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path).and_then(|it| it.modified()).ok()
 }

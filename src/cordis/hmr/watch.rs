@@ -19,67 +19,78 @@ pub trait Watch: 'static {
     ///
     /// # Errors
     /// Why the system cannot, in one line.
-    fn start(
-        &self,
-        folders: &BTreeSet<PathBuf>,
-        stirred: Sender<()>,
-    ) -> Result<Box<dyn Any>, String>;
+    fn start(&self, places: &Places, stirred: Sender<()>) -> Result<Box<dyn Any>, String>;
+}
+
+/// Where something happens when one of some files becomes another one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The folders of the files, of each link on the way to them, and of what the links point to.
+    pub folders: BTreeSet<PathBuf>,
+    /// The files and links in these folders that matter.
+    pub files: BTreeSet<PathBuf>,
 }
 
 /// The system's watcher.
 pub struct System;
 
 impl Watch for System {
-    fn start(
-        &self,
-        folders: &BTreeSet<PathBuf>,
-        stirred: Sender<()>,
-    ) -> Result<Box<dyn Any>, String> {
+    fn start(&self, places: &Places, stirred: Sender<()>) -> Result<Box<dyn Any>, String> {
+        let files = places.files.clone();
         let stir = move |event| {
-            if matters(&event) {
+            if matters(&event, &files) {
                 // Full means that a look is due already; closed means that nobody looks any more.
                 stirred.try_send(()).ok();
             }
         };
         let mut watcher = notify::recommended_watcher(stir).map_err(|err| err.to_string())?;
-        for folder in folders {
+        for folder in &places.folders {
             watcher.watch(folder, RecursiveMode::NonRecursive).map_err(|err| err.to_string())?;
         }
         Ok(Box::new(watcher))
     }
 }
 
-/// Reading a file is an event too, and the loader reads: whoever listened to that would never come to rest.
-fn matters(event: &notify::Result<notify::Event>) -> bool {
-    match event {
-        Ok(event) => {
-            !matches!(event.kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)))
+/// Reading a file is an event too, and the loader reads: whoever listened to that would never come to rest. That a file
+/// has other permissions or another owner matters for the files themselves only.
+fn matters(event: &notify::Result<notify::Event>, files: &BTreeSet<PathBuf>) -> bool {
+    let Ok(event) = event else { return true };
+    match event.kind {
+        EventKind::Access(_) => false,
+        EventKind::Modify(ModifyKind::Metadata(_)) => {
+            event.paths.iter().any(|it| files.contains(it))
         }
-        Err(_) => true,
+        _ => true,
     }
 }
 
-/// The folders in which something happens when one of the files becomes another one: its own, that of each link on the
-/// way to it, and those of what the links point to.
-pub(super) fn folders(files: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let mut folders = BTreeSet::new();
-    for file in files {
-        follow(file, &mut folders, &mut 40);
-    }
-    folders
-}
-
-/// Links may point in circles, so only so many are followed.
-fn follow(path: &Path, folders: &mut BTreeSet<PathBuf>, left: &mut usize) {
-    folders.extend(folder(path));
-    for place in path.ancestors() {
-        let Ok(target) = fs::read_link(place) else { continue };
-        if *left == 0 {
-            return;
+impl Places {
+    pub(super) fn of(files: &[PathBuf]) -> Self {
+        let mut places = Self::default();
+        for file in files {
+            places.follow(file, &mut 40);
         }
-        *left -= 1;
-        folders.extend(folder(place));
-        follow(&place.parent().unwrap_or(Path::new("")).join(target), folders, left);
+        places
+    }
+
+    /// Links may point in circles, so only so many are followed.
+    fn follow(&mut self, path: &Path, left: &mut usize) {
+        self.add(path);
+        for place in path.ancestors() {
+            let Ok(target) = fs::read_link(place) else { continue };
+            if *left == 0 {
+                return;
+            }
+            *left -= 1;
+            self.add(place);
+            self.follow(&place.parent().unwrap_or(Path::new("")).join(target), left);
+        }
+    }
+
+    fn add(&mut self, path: &Path) {
+        let Some(folder) = folder(path) else { return };
+        self.files.extend(path.file_name().map(|it| folder.join(it)));
+        self.folders.insert(folder);
     }
 }
 

@@ -163,6 +163,22 @@ pub(super) fn has_placeholder(config: &Value) -> bool {
     }
 }
 
+/// The variables of the environment that a config reads.
+pub(crate) fn variables(config: &Value) -> Vec<String> {
+    let named = |piece| match piece {
+        Piece::Variable { name, .. } => Some(name.to_owned()),
+        Piece::Text(_) => None,
+    };
+    match config {
+        Value::String(text) => {
+            split(text).unwrap_or_default().into_iter().filter_map(named).collect()
+        }
+        Value::Array(list) => list.iter().flat_map(variables).collect(),
+        Value::Object(map) => map.values().flat_map(variables).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Whether a path is that of a field or of something in it. The empty path is that of the whole config.
 fn covers(field: &str, path: &str) -> bool {
     field.is_empty()

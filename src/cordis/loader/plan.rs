@@ -10,7 +10,12 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Entry, EntryChange, Fault, Loader, error::joined, places::Places, sources::Loaded};
+use super::{
+    Entry, EntryChange, Fault, Loader,
+    error::joined,
+    places::Places,
+    sources::{Loaded, Prints},
+};
 use crate::cordis::{Context, Error, ModuleKey, Mount, PluginDef, State};
 
 /// One entry of the list in force, and what became of it.
@@ -29,6 +34,8 @@ pub(super) struct Running {
     pub(super) def: PluginDef,
     pub(super) name: String,
     pub(super) config: Value,
+    /// What the files of its module were. A version that could not be loaded is not among them.
+    pub(super) prints: Prints,
 }
 
 /// What is to be done with one entry.
@@ -40,7 +47,7 @@ pub(super) enum Step {
     /// It cannot be loaded; what runs of it stays.
     Fail(String),
     /// It starts, after what runs of it has stopped.
-    Mount(PluginDef, Value),
+    Mount(PluginDef, Value, Prints),
 }
 
 /// One entry of the new list.
@@ -87,19 +94,27 @@ impl Planned {
             Step::Keep => (stays, None),
             Step::Skip => (None, None),
             Step::Fail(problem) => (stays, Some(problem)),
-            Step::Mount(def, config) => match Running::start(host, &self.entry, def, config) {
-                Ok(running) => (Some(Rc::new(running)), None),
-                Err(err) => (None, Some(err.to_string())),
-            },
+            Step::Mount(def, config, prints) => {
+                match Running::start(host, &self.entry, def, config, prints) {
+                    Ok(running) => (Some(Rc::new(running)), None),
+                    Err(err) => (None, Some(err.to_string())),
+                }
+            }
         };
         Slot { entry: self.entry, key: self.key, running, failure }
     }
 }
 
 impl Running {
-    fn start(host: &Context, entry: &Entry, def: PluginDef, config: Value) -> Result<Self, Error> {
+    fn start(
+        host: &Context,
+        entry: &Entry,
+        def: PluginDef,
+        config: Value,
+        prints: Prints,
+    ) -> Result<Self, Error> {
         let mount = host.plugin_named(&entry.id, &def, config.clone())?;
-        Ok(Self { mount, def, name: entry.name.clone(), config })
+        Ok(Self { mount, def, name: entry.name.clone(), config, prints })
     }
 }
 
@@ -126,7 +141,7 @@ impl Plan {
 
 fn change(before: Option<&Slot>, after: Option<&Entry>, step: &Step) -> EntryChange {
     let guarded = before.and_then(|it| it.running.as_ref()).is_some_and(|it| it.def.is_guard());
-    let guards = matches!(step, Step::Mount(def, _) if def.is_guard());
+    let guards = matches!(step, Step::Mount(def, ..) if def.is_guard());
     EntryChange {
         before: before.map(|it| it.entry.clone()),
         after: after.cloned(),
@@ -178,7 +193,8 @@ impl<'a> Planner<'a> {
         if !faults.is_empty() {
             return Err(faults);
         }
-        // Not before: a version of a module that was read for nothing is still to be noticed.
+        // Not before: a version of a module that was read for nothing is still to be noticed. And this is what was read,
+        // not what is in force: a version that cannot be loaded was read too.
         self.loader.files.keep(self.loaded.into_values().flat_map(|it| it.prints));
         Ok(Plan { text, fresh, modules, planned, removed })
     }
@@ -201,7 +217,7 @@ impl<'a> Planner<'a> {
         let loaded = self.load(&entry.name);
         let step = match loaded.def {
             Err(err) => Step::Fail(err.to_string()),
-            Ok(def) => self.mount(place, entry, before, def),
+            Ok(def) => self.mount(place, entry, before, def, loaded.prints),
         };
         (loaded.key, step)
     }
@@ -212,9 +228,10 @@ impl<'a> Planner<'a> {
         entry: &Entry,
         before: Option<&Slot>,
         def: PluginDef,
+        prints: Prints,
     ) -> Step {
         match self.fit(place, entry, &def) {
-            Ok(config) => Step::Mount(def, config),
+            Ok(config) => Step::Mount(def, config, prints),
             Err(faults) if self.concerns_itself_alone(entry, before) => Step::Fail(joined(&faults)),
             Err(faults) => {
                 self.faults.extend(faults);

@@ -6,7 +6,11 @@ use std::{
     rc::Rc,
 };
 
-use super::{Cause, LoadError, Loader, files::Print, plan::Plan};
+use super::{
+    Cause, LoadError, Loader,
+    files::Print,
+    plan::{Plan, Slot},
+};
 use crate::cordis::{ModuleError, ModuleKey, Panic, PluginDef, guard, module::original_name};
 
 /// What came of loading a module.
@@ -15,8 +19,11 @@ pub(super) struct Loaded {
     pub(super) key: Option<ModuleKey>,
     pub(super) def: Result<PluginDef, ModuleError>,
     /// What its files were.
-    pub(super) prints: Vec<(Print, PathBuf)>,
+    pub(super) prints: Prints,
 }
+
+/// What files were when they were read.
+pub(super) type Prints = Vec<(Print, PathBuf)>;
 
 impl Loader {
     /// The module of a name, read afresh. Its files are looked at before, so that no save between the two is lost.
@@ -26,12 +33,19 @@ impl Loader {
             Ok(key) => key,
             Err(err) => return Loaded { key: None, def: Err(err), prints: Vec::new() },
         };
-        let print = |path: PathBuf| (Print::look(&path), path);
-        let prints = self.sources(name, &key).into_iter().map(print).collect();
+        let mut prints = self.look_at_sources(name, &key);
         let panicked =
             |panic: Panic| ModuleError::Broken { name: name.into(), problem: panic.to_string() };
         let def = guard::call(|| modules.load(&key)).map_err(panicked).flatten();
+        // What it takes in beside its own file may be known only now.
+        let more = self.look_at_sources(name, &key).into_iter();
+        let more: Vec<_> = more.filter(|(_, it)| prints.iter().all(|(_, old)| old != it)).collect();
+        prints.extend(more);
         Loaded { key: Some(key), def, prints }
+    }
+
+    fn look_at_sources(&self, name: &str, key: &ModuleKey) -> Prints {
+        self.sources(name, key).into_iter().map(|it| (Print::look(&it), it)).collect()
     }
 
     /// Names and keys of the modules in use.
@@ -47,15 +61,33 @@ impl Loader {
         self.modules().into_iter().filter(uses).collect()
     }
 
-    /// Whether the list says something else than what is in force, or a module than what was read of it: whoever watches
-    /// has not told yet, or will never, or it was told and refused.
+    /// Whether a file says something else than what is in force: whoever watches has not told yet, or will never, or it
+    /// was told and refused, or what was saved cannot be loaded.
     pub fn is_behind(&self) -> bool {
+        !self.behind().is_empty()
+    }
+
+    /// The files of which that is so, as they are now.
+    pub(crate) fn behind(&self) -> Prints {
         let list = Print::of_bytes(self.text.borrow().as_bytes());
-        let in_force = |path: &Path| match &self.options.file {
-            Some(file) if file == path => Some(list),
-            _ => self.files.last(path),
-        };
-        self.watched().iter().any(|path| in_force(path) != Some(Print::look(path)))
+        let list = self.options.file.iter().map(|it| (list, it.clone()));
+        let slots = self.slots.borrow().clone();
+        let in_force = list.chain(slots.iter().flat_map(|it| self.in_force(it)));
+        let now = in_force.map(|(print, path)| (print, Print::look(&path), path));
+        now.filter(|(print, now, _)| print != now).map(|(_, now, path)| (now, path)).collect()
+    }
+
+    /// What the files of an entry's module were when what runs of it was loaded. If nothing does they count as not there,
+    /// and what is compiled in has none.
+    fn in_force(&self, slot: &Slot) -> Prints {
+        let files: Vec<_> =
+            slot.key.iter().flat_map(|key| self.options.modules.files(key)).collect();
+        let read = slot.running.as_ref().filter(|_| !files.is_empty());
+        let mut prints = read.map(|it| it.prints.clone()).unwrap_or_default();
+        let is_read = |path: &PathBuf| prints.iter().any(|(_, it)| it == path);
+        let unread: Vec<_> = files.into_iter().filter(|it| !is_read(it)).collect();
+        prints.extend(unread.into_iter().map(|it| (Print::Missing, it)));
+        prints
     }
 
     /// The files of a module. The original's name of a built-in counts, so that saving such a file is not met by silence.

@@ -3,21 +3,26 @@
 //! The values of an engine cannot leave its thread. So each plugin has one of each, and talks with the rest by messages:
 //! what comes in is a [`Message`], what it wants done is a [`Request`]. Several calls may be under way at a time.
 //! Watch for: the thread of the agent never waits for a script, but once: while the script is loaded. So a script may
-//! wait for the agent.
+//! wait for the agent. And: a script that does not keep up is not waited for, nor is all kept that it has not heard yet.
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{self, Sender},
     },
     thread,
+    time::Duration,
 };
 
-use serde_json::Value;
-use tokio::sync::{mpsc as requests, oneshot};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{mpsc as requests, oneshot},
+    time::timeout,
+};
 
 use super::{failure::Failure, machine::Machine, program::Program};
+use crate::cordis::guarded;
 
 /// Names a function of the script that the agent may call.
 pub(super) type Function = u32;
@@ -29,10 +34,8 @@ pub(super) type Outcome = Result<Value, Failure>;
 pub(super) enum Message {
     /// Runs a function; the answer may take its time.
     Call {
-        /// Which.
-        function: Function,
-        /// Its arguments.
-        args: Vec<Value>,
+        /// The function and its arguments, as JSON.
+        text: String,
         /// Gets what it returns, or what the promise that it returns comes to.
         reply: oneshot::Sender<Outcome>,
     },
@@ -42,8 +45,8 @@ pub(super) enum Message {
         topic: &'static str,
         /// Whom it concerns.
         number: u32,
-        /// And what there is to say.
-        value: Value,
+        /// And what there is to say, as JSON.
+        text: String,
     },
 }
 
@@ -77,15 +80,29 @@ pub(super) struct Exports {
 
 /// The handle of an engine. The engine ends when this is dropped.
 pub(super) struct Engine {
-    inbox: Sender<Message>,
+    inbox: Option<Sender<Message>>,
+    backlog: Arc<Backlog>,
     stop: Arc<AtomicBool>,
-    ended: oneshot::Receiver<()>,
+    ended: Option<oneshot::Receiver<()>>,
+}
+
+/// What was said to the script and not yet heard.
+#[derive(Default)]
+pub(super) struct Backlog {
+    calls: AtomicUsize,
+    bytes: AtomicUsize,
 }
 
 /// As many requests may wait until the script has to.
-const WAITING: usize = 64;
+const WAITING: usize = 16;
+/// And so many calls, of so much text, until no more is taken.
+const BACKLOG: (usize, usize) = (4096, 32 << 20);
 /// The stack of the thread. What is not used of it takes no memory.
 const STACK: usize = 2 << 20;
+/// The agent waits so long for a top level. The budget of processor time ends it sooner as a rule.
+const LOADING: Duration = Duration::from_secs(10);
+/// And so long for the end of the thread.
+const ENDING: Duration = Duration::from_secs(5);
 
 impl Engine {
     /// Runs the top level of a script, and waits for its end.
@@ -96,16 +113,18 @@ impl Engine {
         let (outbox, requests) = requests::channel(WAITING);
         let (loaded, exports) = mpsc::channel();
         let (alive, ended) = oneshot::channel();
-        let stop = Arc::new(AtomicBool::new(false));
-        let is_stopped = stop.clone();
-        let life = move || {
-            match Machine::load(program, is_stopped, outbox) {
-                Ok((machine, exports)) => {
-                    drop(loaded.send(Ok(exports)));
-                    machine.serve(&messages);
-                }
-                Err(failure) => drop(loaded.send(Err(failure))),
+        let (backlog, stop) = (Arc::new(Backlog::default()), Arc::<AtomicBool>::default());
+        let (inbox, ended) = (Some(inbox), Some(ended));
+        let engine = Self { inbox, backlog: backlog.clone(), stop: stop.clone(), ended };
+        let live = move || match Machine::load(program, stop, outbox) {
+            Ok((machine, exports)) => {
+                drop(loaded.send(Ok(exports)));
+                machine.serve(&messages, &backlog);
             }
+            Err(failure) => drop(loaded.send(Err(failure))),
+        };
+        let life = move || {
+            drop(guarded(live));
             drop(alive);
         };
         thread::Builder::new()
@@ -113,8 +132,8 @@ impl Engine {
             .stack_size(STACK)
             .spawn(life)
             .map_err(|err| Failure::new(format!("no thread could be started: {err}")))?;
-        let exports = exports.recv().unwrap_or_else(|_| Err(Failure::new("the engine broke")))?;
-        Ok((Self { inbox, stop, ended }, exports, requests))
+        let exports = exports.recv_timeout(LOADING).unwrap_or_else(|err| Err(unloaded(err)))?;
+        Ok((engine, exports, requests))
     }
 
     /// Calls a function of the script. Dropping the future forgets the answer, not the call.
@@ -124,19 +143,79 @@ impl Engine {
         args: Vec<Value>,
     ) -> impl Future<Output = Outcome> + use<> {
         let (reply, answer) = oneshot::channel();
-        drop(self.inbox.send(Message::Call { function, args, reply }));
-        async { answer.await.unwrap_or_else(|_| Err(Failure::new("the script has ended"))) }
+        let text = json!([function, args]).to_string();
+        let refused = self.backlog.add(text.len()).err();
+        if refused.is_none() {
+            self.send(Message::Call { text, reply });
+        }
+        let ended = || Err(Failure::new("the script has ended"));
+        async move {
+            match refused {
+                Some(failure) => Err(failure),
+                None => answer.await.unwrap_or_else(|_| ended()),
+            }
+        }
     }
 
     /// Tells the script something.
     pub(super) fn tell(&self, topic: &'static str, number: u32, value: Value) {
-        drop(self.inbox.send(Message::Tell { topic, number, value }));
+        self.send(Message::Tell { topic, number, text: value.to_string() });
+    }
+
+    fn send(&self, message: Message) {
+        if let Some(inbox) = &self.inbox {
+            // It may have ended, and then nobody is there to be told.
+            drop(inbox.send(message));
+        }
     }
 
     /// Interrupts whatever runs, and waits for the end of the thread.
-    pub(super) async fn end(self) {
-        self.stop.store(true, Ordering::Relaxed);
-        drop(self.inbox);
-        drop(self.ended.await);
+    pub(super) async fn end(mut self) -> Result<(), Failure> {
+        self.interrupt();
+        let Some(ended) = self.ended.take() else { return Ok(()) };
+        let outcome = timeout(ENDING, ended).await;
+        let stuck =
+            || Failure::new("its engine cannot be stopped; the thread of it is left behind");
+        outcome.map(drop).map_err(|_| stuck())
     }
+
+    fn interrupt(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        drop(self.inbox.take());
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.interrupt();
+    }
+}
+
+impl Backlog {
+    fn add(&self, bytes: usize) -> Result<(), Failure> {
+        let calls = self.calls.load(Ordering::Relaxed);
+        if calls >= BACKLOG.0 || self.bytes.load(Ordering::Relaxed) > BACKLOG.1 {
+            return Err(Failure::new(format!(
+                "it does not keep up: {calls} calls of it are waiting"
+            )));
+        }
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// One call was heard.
+    pub(super) fn remove(&self, bytes: usize) {
+        self.calls.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+fn unloaded(err: mpsc::RecvTimeoutError) -> Failure {
+    Failure::new(match err {
+        mpsc::RecvTimeoutError::Timeout => {
+            format!("its top level did not end within {} s", LOADING.as_secs())
+        }
+        mpsc::RecvTimeoutError::Disconnected => "its engine broke".to_owned(),
+    })
 }

@@ -36,7 +36,8 @@ impl AgentLoop {
 
     /// Invariant: what is sent equals the newest header in the log and the messages derived from the log.
     async fn request(&self, turn: &mut Turn) -> Result<Rc<Request>, Failure> {
-        let config = RequestConfig { model: self.llm.model(), system: self.prompt.render() };
+        let system = turn.mask.text(&self.prompt.render()).into_owned();
+        let config = RequestConfig { model: self.llm.model(), system };
         let (session, number, step) = (turn.session.clone(), turn.number, turn.step);
         let draft = Rc::new(RequestDraft { session, turn: number, step, config });
         let innermost = async |draft: Rc<RequestDraft>| Ok(draft.config.clone());

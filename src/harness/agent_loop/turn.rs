@@ -8,8 +8,9 @@ use std::{collections::VecDeque, rc::Rc};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{TurnOutcome, failure::Failure};
+use super::{TurnOutcome, failure::Failure, secrecy};
 use crate::harness::{
+    env::mask::Mask,
     llm::{Reply, Request},
     session::{
         Session,
@@ -31,6 +32,8 @@ pub(super) struct Turn {
     cancel: CancellationToken,
     running: watch::Sender<usize>,
     _acting: Option<Acting>,
+    /// What nobody may read but who typed it.
+    pub(super) mask: Mask,
     is_open: bool,
     is_step_open: bool,
     /// Calls without a result, in order; `is_announced` says whether the first of them is in the log already.
@@ -48,6 +51,7 @@ impl Turn {
         cancel: CancellationToken,
         running: &watch::Sender<usize>,
         acting: Option<Acting>,
+        mask: Mask,
     ) -> Result<Turn, SessionError> {
         let turn = session.turns().saturating_add(1);
         let cwd = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
@@ -61,6 +65,7 @@ impl Turn {
             cancel,
             running: running.clone(),
             _acting: acting,
+            mask,
             is_open: true,
             is_step_open: false,
             unanswered: VecDeque::new(),
@@ -88,7 +93,8 @@ impl Turn {
     }
 
     /// The header that holds from here on; written unless an equal one holds already.
-    pub(super) fn header_in_force(&self, header: Header) -> Result<Header, SessionError> {
+    pub(super) fn header_in_force(&self, mut header: Header) -> Result<Header, SessionError> {
+        secrecy::of_header(&self.mask, &mut header);
         if let Some(logged) = self.session.header().filter(|logged| *logged == header) {
             return Ok(logged);
         }
@@ -105,6 +111,7 @@ impl Turn {
         hash: String,
     ) -> Result<(), SessionError> {
         let Reply { mut message, finish_reason, usage } = reply;
+        secrecy::of_reply(&self.mask, &mut message);
         request.settle_ids(&mut message.tool_calls);
         let (text, calls) = (message.content.clone(), message.tool_calls.clone());
         self.session.append(EventBody::AssistantMessage {
@@ -119,6 +126,11 @@ impl Turn {
         self.text = text.unwrap_or_default();
         self.unanswered = calls.into();
         Ok(())
+    }
+
+    /// The last text of the model.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     pub(super) fn has_calls(&self) -> bool {
@@ -148,7 +160,7 @@ impl Turn {
         self.session.append(EventBody::ToolResult {
             turn: self.number,
             step: self.step,
-            message: Message::tool(&id, &result.content),
+            message: Message::tool(&id, &self.mask.text(&result.content)),
             call_id: id,
             name,
             is_error: result.is_error,
@@ -173,6 +185,9 @@ impl Turn {
 
     fn shut(&mut self, end: Result<Reason, Failure>) -> TurnOutcome {
         let (mut reason, mut error) = self.reason_of(end);
+        if let Some(error) = &mut error {
+            error.message = self.mask.text(&error.message).into_owned();
+        }
         if let Err(err) = self.close_log(reason, error.clone()) {
             (reason, error) = (Reason::Error, error.or(Some(Failure::Log(err).record())));
         }

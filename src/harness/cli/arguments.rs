@@ -132,12 +132,14 @@ impl Arguments {
 }
 
 fn override_from(text: &str) -> Result<Override, String> {
-    let (place, value) = text.split_once('=').ok_or("it has no `=`")?;
+    let form = "as in loop.maxSteps=5";
+    let (place, value) = text.split_once('=').ok_or(format!("it has no `=`, {form}"))?;
     match place.split_once('.') {
-        Some((id, key)) if !id.is_empty() && !key.is_empty() => {
+        Some((id, key)) if place.split('.').all(|it| !it.trim().is_empty()) => {
             Ok((id.into(), key.into(), value.into()))
         }
-        _ => Err("what stands before `=` is not ID.KEY".into()),
+        Some(_) => Err(format!("a name is missing beside a `.`; it is ID.KEY=VALUE, {form}")),
+        None => Err(format!("what stands before `=` is not ID.KEY, {form}")),
     }
 }
 
@@ -191,6 +193,27 @@ mod tests {
     }
 
     #[test]
+    fn a_set_that_lacks_a_name_is_refused_with_the_right_form() {
+        for argument in [
+            "loop..maxSteps=5",
+            "loop.=5",
+            ".x=5",
+            ".=5",
+            "loop.a.=5",
+            "loop. .a=5",
+            "..=",
+            "loop.a..b=5",
+        ] {
+            let text = usage(&["--set", argument]);
+
+            let named = format!(
+                "invalid value '{argument}' for '--set <ID.KEY=VALUE>': a name is missing beside a `.`"
+            );
+            assert!(text.starts_with(&named) && text.contains("as in loop.maxSteps=5"), "{text}");
+        }
+    }
+
+    #[test]
     fn several_words_are_one_prompt() {
         let prompt = read(&["say", "hello", "--resume", "x", "again"]).unwrap().prompt();
 
@@ -223,7 +246,10 @@ mod tests {
         for (words, named) in [
             (&["--resum", "x"][..], "--resum"),
             (&["--resume"], "--resume"),
-            (&["--set", "llm=1"], "ID.KEY"),
+            (
+                &["--set", "llm=1"],
+                "'llm=1' for '--set <ID.KEY=VALUE>': what stands before `=` is not ID.KEY, as in loop.maxSteps=5",
+            ),
             (&["--set", "llm.model"], "no `=`"),
             (&["-q", "-v"], "--quiet"),
         ] {

@@ -1,16 +1,21 @@
 //! What the console says: the conversation, news, and results for programs.
 //!
 //! Part of `cli`.
-//! Watch for: while the program runs nobody else writes to stdout, and to stderr only `--verbose` does. News is made
-//! harmless here; the conversation was before.
+//! Watch for: while the program runs nobody else writes to stdout or to stderr. News is made harmless here; the
+//! conversation was before.
 
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
 
 use super::arguments::OutputFormat;
 use super::console::Console;
 use super::results::{Results, TurnResult};
-use super::status::{FAILED, STDOUT_CLOSED};
+use super::status::{COMPLETED, FAILED, STDOUT_CLOSED};
 use crate::cordis::Report;
+
+/// What is said where stdout takes nothing, for another reason than that nobody reads it.
+pub(crate) fn unwritten(err: &Error) -> String {
+    format!("cannot write to stdout: {err}")
+}
 
 impl Console {
     /// Conversation on stdout, made harmless before. A reader that has gone ends the program in order.
@@ -21,7 +26,7 @@ impl Console {
             return self.request_stop(STDOUT_CLOSED);
         }
         if !self.is_stopping() {
-            self.error(&format!("cannot write to stdout: {err}"));
+            self.error(&unwritten(&err));
         }
         self.request_stop(FAILED);
     }
@@ -41,6 +46,11 @@ impl Console {
     /// What ends the program or a turn.
     pub fn error(&self, text: &str) {
         self.screen.note("nano-cordis: ", text);
+    }
+
+    /// What the program says to itself, where somebody wants to hear it.
+    pub fn trace(&self, line: &str) {
+        self.screen.note("", line);
     }
 
     /// What the kernel reports: failures always, hints unless `--quiet`.
@@ -72,10 +82,12 @@ impl Console {
         self.say(&self.results.give(result(status)));
     }
 
-    /// The very end: gives a program what this run came to, if no turn did.
-    pub fn settle(&self, status: u8) {
+    /// The very end: gives a program what this run came to, if no turn did. The status is that of the process: what could
+    /// not be written did not happen.
+    pub fn settle(&self, status: u8) -> u8 {
         self.input.restore_modes();
         self.say(&self.results.last(status));
+        self.stop.borrow().filter(|_| status == COMPLETED).unwrap_or(status)
     }
 
     /// Leaves the terminal as it was found.

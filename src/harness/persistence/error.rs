@@ -44,6 +44,9 @@ pub enum PersistenceError {
     /// Somebody else wrote to the file, or replaced it.
     #[error("{} was changed by another program", path.display())]
     Changed { path: PathBuf },
+    /// Somebody else deleted the file, or moved it away.
+    #[error("{} was removed by another program", path.display())]
+    Removed { path: PathBuf },
     /// An event could not be written, so its turn is left open.
     #[error("{source}; `nano-cordis --repair {id}` closes the turn")]
     LeftOpen { id: String, source: Box<PersistenceError> },

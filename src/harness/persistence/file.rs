@@ -149,7 +149,11 @@ impl LogFile {
             {
                 Ok(())
             }
-            _ => Err(PersistenceError::Changed { path: self.path.clone() }),
+            Ok(_) => Err(PersistenceError::Changed { path: self.path.clone() }),
+            Err(err) if err.kind() == ErrorKind::NotFound => {
+                Err(PersistenceError::Removed { path: self.path.clone() })
+            }
+            Err(err) => Err(PersistenceError::io("read", &self.path)(err)),
         }
     }
 

@@ -20,6 +20,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::redrawn::Redrawn;
 use crate::harness::{
     env::mask::{Mask, Sieve},
     shell::Output,
@@ -39,7 +40,7 @@ pub(super) struct Prints {
 
 impl Prints {
     /// For a command whose output may hold what this mask hides.
-    pub(super) fn new(spill_dir: &Path, mask: &Mask) -> Self {
+    pub(super) fn new(spill_dir: Option<&Path>, mask: &Mask) -> Self {
         let stream = || RefCell::new(Capture::new(spill_dir, mask.clone()));
         Self { stdout: stream(), stderr: stream(), ended: CancellationToken::new() }
     }
@@ -69,10 +70,11 @@ struct Capture {
     total: usize,
     spill: Spill,
     sieve: Sieve,
+    lines: Redrawn,
     is_open: bool,
 }
 
-/// The file that holds a stream from its first byte. It is not made before the bounds are passed.
+/// The file that holds a stream from its first byte, redrawn lines as they look in the end. It is not made before the bounds are passed.
 enum Spill {
     Unused(PathBuf),
     Open { file: File, path: PathBuf, room: usize },
@@ -87,10 +89,17 @@ async fn pump(mut pipe: impl AsyncRead + Unpin, capture: &RefCell<Capture>) {
 }
 
 impl Capture {
-    fn new(spill_dir: &Path, mask: Mask) -> Self {
-        let spill = Spill::Unused(spill_dir.to_path_buf());
-        let sieve = Sieve::new(mask);
-        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill, sieve, is_open: true }
+    fn new(spill_dir: Option<&Path>, mask: Mask) -> Self {
+        let spill = spill_dir.map_or(Spill::Failed, |it| Spill::Unused(it.to_path_buf()));
+        Self {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            total: 0,
+            spill,
+            sieve: Sieve::new(mask),
+            lines: Redrawn::default(),
+            is_open: true,
+        }
     }
 
     fn read(&mut self, bytes: &[u8]) {
@@ -98,8 +107,15 @@ impl Capture {
             return;
         }
         let mut sieve = std::mem::take(&mut self.sieve);
-        sieve.pass(bytes, |it| self.push(it));
+        sieve.pass(bytes, |it| self.draw(it));
         self.sieve = sieve;
+    }
+
+    /// A secret is known by all of its bytes, so the sieve comes first.
+    fn draw(&mut self, bytes: &[u8]) {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.pass(bytes, |it| self.push(it));
+        self.lines = lines;
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -116,6 +132,8 @@ impl Capture {
     fn close(&mut self) -> Output {
         self.is_open = false;
         let last = self.sieve.rest();
+        self.draw(&last);
+        let last = self.lines.rest();
         self.push(&last);
         let tail = self.tail.make_contiguous();
         if self.total <= HEAD + TAIL {
@@ -214,7 +232,7 @@ mod tests {
     use super::*;
 
     fn captured(text: &[u8], cuts: &[Index], dir: &Path) -> Output {
-        let mut capture = Capture::new(dir, Mask::default());
+        let mut capture = Capture::new(Some(dir), Mask::default());
         let mut cuts: Vec<_> = cuts.iter().map(|it| it.index(text.len() + 1)).collect();
         cuts.sort_unstable();
         cuts.push(text.len());
@@ -224,6 +242,20 @@ mod tests {
             from = to;
         }
         capture.close()
+    }
+
+    #[test]
+    fn a_16_of_a_progress_bar_longer_than_the_bounds_the_last_state_is_kept_and_nothing_is_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let bar = (0..=9_999).map(|it| format!("{it} of 9999")).collect::<Vec<_>>().join("\r");
+        let text = format!("{bar}\n{bar}\ndone\n{}{bar}", "x".repeat(HEAD));
+
+        let output = captured(text.as_bytes(), &[], dir.path());
+
+        assert!(text.len() > 10 * (HEAD + TAIL));
+        let expected = format!("9999 of 9999\n9999 of 9999\ndone\n{}", "x".repeat(HEAD));
+        assert!(output.text.starts_with(&expected) && output.text.ends_with("9999 of 9999"));
+        assert_eq!((output.left_out, output.file), (0, None));
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    path::PathBuf,
     rc::Rc,
 };
 
@@ -13,7 +14,7 @@ use super::{Confirm, ConfirmChange, danger::dangers};
 use crate::{
     cordis::{
         Applied, BeforeApply, BoxError, Change, Context, EntryChange, Error, Loader, Service,
-        loader::Entry,
+        loader::{Entry, files::Print},
     },
     harness::approval::Answer,
 };
@@ -23,6 +24,8 @@ pub struct Trust {
     root: Context,
     turns: watch::Sender<usize>,
     left_behind: Cell<usize>,
+    /// What was on disk and not in force when the agent began to act, and so is not its own.
+    before: RefCell<Vec<(Print, PathBuf)>>,
     /// Something on disk is not what is in force, and may be the agent's.
     is_tainted: Cell<bool>,
     /// What somebody said no to. The file may still say it when it is saved the next time, by whomever.
@@ -40,32 +43,38 @@ impl Trust {
             root: root.clone(),
             turns: watch::Sender::new(0),
             left_behind: Cell::new(0),
+            before: RefCell::default(),
             is_tainted: Cell::new(false),
             refused: RefCell::default(),
         });
         root.provide(trust.clone())?;
         let asking = trust.clone();
         root.on_parallel::<BeforeApply>(async move |_, change| asking.judge(&change).await)?;
-        root.on(move |_, _: &Applied| trust.is_tainted.set(trust.is_behind()))?;
+        // What somebody saved while nothing of the agent's ran is not suspect for being broken.
+        root.on(move |_, _: &Applied| {
+            trust.is_tainted.set(trust.is_tainted.get() && trust.is_behind());
+        })?;
         Ok(())
     }
 
     /// A turn runs until the mark is dropped.
     pub fn turn(self: &Rc<Self>) -> Acting {
+        self.begin();
         self.turns.send_modify(|it| *it += 1);
         Acting { trust: self.clone(), is_turn: true }
     }
 
     /// Something that a turn started may outlive it, until the mark is dropped.
     pub fn left_behind(self: &Rc<Self>) -> Acting {
+        self.begin();
         self.left_behind.set(self.left_behind.get() + 1);
         Acting { trust: self.clone(), is_turn: false }
     }
 
     /// Asks about a change that is suspect and dangerous. An error refuses it.
     async fn judge(&self, change: &Change) -> Result<(), BoxError> {
-        let acts = *self.turns.borrow() > 0 || self.left_behind.get() > 0;
-        let is_suspect = acts || self.is_tainted.get() || self.holds_refused(&change.entries);
+        let is_suspect =
+            self.acts() || self.is_tainted.get() || self.holds_refused(&change.entries);
         // For what may still come before this one is applied.
         self.is_tainted.set(is_suspect);
         let dangers = dangers(&change.entries);
@@ -109,9 +118,29 @@ impl Trust {
         self.is_tainted.set(self.is_behind());
     }
 
+    fn begin(&self) {
+        if !self.acts() {
+            let known = if self.is_tainted.get() { Vec::new() } else { self.behind() };
+            self.before.replace(known);
+        }
+    }
+
+    fn acts(&self) -> bool {
+        *self.turns.borrow() > 0 || self.left_behind.get() > 0
+    }
+
     /// Whether a file is not what is in force.
     fn is_behind(&self) -> bool {
-        self.root.get::<Loader>().is_some_and(|it| it.is_behind())
+        !self.behind().is_empty()
+    }
+
+    /// Whether one is that was not so before the agent began to act.
+    fn has_fallen_behind(&self) -> bool {
+        self.behind().iter().any(|it| !self.before.borrow().contains(it))
+    }
+
+    fn behind(&self) -> Vec<(Print, PathBuf)> {
+        self.root.get::<Loader>().map(|it| it.behind()).unwrap_or_default()
     }
 }
 
@@ -124,7 +153,7 @@ pub struct Acting {
 impl Drop for Acting {
     fn drop(&mut self) {
         let trust = &self.trust;
-        trust.is_tainted.set(trust.is_tainted.get() || trust.is_behind());
+        trust.is_tainted.set(trust.is_tainted.get() || trust.has_fallen_behind());
         if self.is_turn {
             trust.turns.send_modify(|it| *it -= 1);
         } else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-use nano_cordis::cordis::hmr::{self, System, Watch};
+use nano_cordis::cordis::hmr::{self, Places, System, Watch};
 use nano_cordis::cordis::{Context, plugin};
 
 use super::list;
@@ -88,16 +88,20 @@ fn k_197_saves_by_truncate_and_write_are_noticed() {
 }
 
 #[test]
-fn k_198_reading_a_file_stirs_nobody() {
+fn k_198_reading_a_file_stirs_nobody_and_neither_do_the_permissions_of_another() {
     real(async |test| {
         let stage = stage(&test);
         stage.write("cordis.yml", version(0));
+        stage.write("neighbour", "");
         let (stirred, mut stirs) = mpsc::channel(1);
         let folder = fs::canonicalize(stage.file("")).unwrap();
-        let _watching = System.start(&BTreeSet::from([folder]), stirred).unwrap();
+        let files = BTreeSet::from([folder.join("cordis.yml")]);
+        let places = Places { folders: BTreeSet::from([folder]), files };
+        let _watching = System.start(&places, stirred).unwrap();
 
         for _ in 0..10 {
             fs::read(stage.file("cordis.yml")).unwrap();
+            chmod(&stage, "neighbour", 0o600);
         }
         let after_reading = timeout(Duration::from_millis(200), stirs.recv()).await;
         stage.write("cordis.yml", version(1));
@@ -105,6 +109,33 @@ fn k_198_reading_a_file_stirs_nobody() {
 
         after_reading.expect_err("nothing was to happen");
         assert_eq!(after_writing, Some(()));
+    });
+}
+
+fn chmod(stage: &Stage, name: &str, mode: u32) {
+    fs::set_permissions(stage.file(name), fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn d_23_permissions_alone_are_noticed_and_what_is_mended_by_them_is_applied() {
+    real(async |test| {
+        let stage = stage(&test);
+        stage.start(version(0)).await.unwrap();
+
+        let mut told = Vec::new();
+        for n in 1..=2 {
+            chmod(&stage, "cordis.yml", 0o666);
+            told.push(stage.told_next().await);
+            stage.write("cordis.yml", version(n));
+            told.push(stage.told_next().await);
+            chmod(&stage, "cordis.yml", 0o644);
+            told.push(stage.told_next().await);
+        }
+
+        let refused = |it: &Vec<String>| it.len() == 1 && it[0].contains("chmod go-w");
+        assert!(told.iter().enumerate().all(|(at, it)| at % 3 == 2 || refused(it)), "{told:?}");
+        assert_eq!([&told[2], &told[5]], [&["applied cordis.yml"]; 2]);
+        assert_eq!(stage.took_place().pop().unwrap(), r#"it start {"n":2}"#);
     });
 }
 
