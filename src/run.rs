@@ -81,8 +81,12 @@ pub fn run(builtins: Builtins) -> ExitCode {
 
 fn write_types(arguments: &Arguments) -> ExitCode {
     match types::write(Path::new("")) {
-        Ok(_) if arguments.quiet => ExitCode::from(COMPLETED),
-        Ok(text) => printed(io::stderr(), &format!("[nano-cordis] {text}\n"), COMPLETED),
+        Ok(text) => {
+            if !arguments.quiet {
+                let _closed = put(io::stderr(), &format!("[nano-cordis] {text}\n"));
+            }
+            ExitCode::from(COMPLETED)
+        }
         Err(text) => refused(OutputFormat::Text, "usage", &text, MISUSED),
     }
 }

@@ -124,7 +124,7 @@ fn exercise_3_the_policy_refuses_before_anybody_is_asked() {
 fn exercise_5_the_read_only_shell_looks_and_does_not_touch() {
     let folder = example("exercise-5-read-only-shell");
 
-    let ended = folder.run(&["Look around"], "y\n");
+    let ended = folder.run(&["Look around"], "y\ny\n");
 
     assert!(ended.out.contains("[result] looking\n"), "{ended:?}");
     assert!(ended.out.contains("`touch` is none of ls, cat, echo"), "{ended:?}");

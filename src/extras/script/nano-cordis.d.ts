@@ -521,6 +521,7 @@ declare function setInterval<A extends unknown[]>(callback: (...args: A) => void
 declare function setImmediate<A extends unknown[]>(callback: (...args: A) => void, ...args: A): number
 declare function clearTimeout(timer: number | undefined): void
 declare function clearInterval(timer: number | undefined): void
+declare function clearImmediate(timer: number | undefined): void
 
 declare class AbortSignal {
   private constructor()
@@ -568,6 +569,9 @@ declare class Headers {
 
 declare const crypto: { randomUUID(): string }
 declare function structuredClone<T>(value: T): T
+declare const performance: { now(): number; readonly timeOrigin: number }
+declare function atob(text: string): string
+declare function btoa(text: string): string
 declare function queueMicrotask(callback: () => void): void
 
 declare class TextEncoder {
@@ -576,4 +580,9 @@ declare class TextEncoder {
 
 declare class TextDecoder {
   decode(bytes?: ArrayBuffer | ArrayBufferView): string
+}
+
+declare class DOMException extends Error {
+  constructor(message?: string, name?: string)
+  readonly code: number
 }

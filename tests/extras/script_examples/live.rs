@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{asking, calls_echo, example, header, says, serve};
 use crate::{
-    support::{Folder, events},
+    support::{Folder, events, scripted},
     terminal::{CTRL_D, Terminal},
 };
 
@@ -116,7 +116,7 @@ fn exercise_4_live_another_persona_is_in_the_header_of_a_new_session() {
 #[test]
 fn exercise_5_live_one_line_changes_the_shell() {
     let folder = example("exercise-5-read-only-shell");
-    edit(&folder, "cordis.yml", "./shell-readonly.ts", "shell-local");
+    edit(&folder, "cordis.yml", "name: ./shell-readonly.ts", "name: shell-local");
     let mut terminal = Terminal::start(folder.command(&[]));
     terminal.wait_for("you> ");
     terminal.type_keys("one\r");
@@ -128,12 +128,14 @@ fn exercise_5_live_one_line_changes_the_shell() {
     assert!(folder.has("precious"));
     fs::remove_file(folder.path().join("precious")).unwrap();
 
-    edit(&folder, "cordis.yml", "shell-local", "./shell-readonly.ts");
+    edit(&folder, "cordis.yml", "name: shell-local", "name: ./shell-readonly.ts");
     terminal.wait_for("[nano-cordis] applied cordis.yml");
     terminal.type_keys("two\r");
-    terminal.wait_for("[y/N] ");
-    terminal.type_keys("y\r");
-    terminal.wait_for("[result] looking");
+    for _ in 0..2 {
+        terminal.wait_for("[y/N] ");
+        terminal.type_keys("y\r");
+    }
+    assert!(terminal.all().matches("[result] looking").count() > 1, "{}", terminal.all());
     terminal.wait_for("`touch` is none of ls, cat, echo");
     terminal.wait_for("you> ");
     terminal.type_keys(CTRL_D);
@@ -156,4 +158,47 @@ fn the_mini_harness_live_says_what_its_file_says() {
     says_and_gets(&mut terminal, "go", "[result] again: two");
     terminal.type_keys(CTRL_D);
     terminal.ended();
+}
+
+/// The fenced block of a language in the README that begins so.
+fn of_readme(language: &str, begin: &str) -> String {
+    let text = fs::read_to_string(super::examples().join("../README.md")).unwrap();
+    let blocks = text.split(&format!("```{language}\n")).skip(1);
+    let mut blocks = blocks.map(|it| it.split("```").next().unwrap());
+    blocks.find(|it| it.starts_with(begin)).unwrap().to_owned()
+}
+
+#[test]
+fn the_plugin_of_the_readme_is_written_changed_broken_and_mended_while_a_conversation_goes_on() {
+    let folder = Folder::with(&scripted("{tool: date, args: {}}, {content: Done}"));
+    let mut terminal = Terminal::start(folder.command(&[]));
+    terminal.wait_for("you> ");
+    says_and_gets(&mut terminal, "one", "[result] Error: ");
+
+    folder.write("tool-date.ts", &of_readme("ts", "// A tool"));
+    let list = fs::read_to_string(folder.path().join("cordis.yml")).unwrap();
+    folder.save(&format!("{list}{}", of_readme("yaml", "- id: date")));
+    terminal.wait_for("[nano-cordis] applied cordis.yml");
+    says_and_gets(&mut terminal, "two", "[result] 20");
+    edit(&folder, "tool-date.ts", "Tells the date", "Knows the date");
+    terminal.wait_for("[nano-cordis] reloaded ./tool-date.ts");
+    says_and_gets(&mut terminal, "three", "[result] 20");
+    edit(&folder, "tool-date.ts", "export function apply(", "export function apply((");
+    terminal.wait_for("tool-date.ts:");
+    says_and_gets(&mut terminal, "four", "[result] 20");
+    edit(&folder, "tool-date.ts", "apply((", "apply(");
+    edit(&folder, "tool-date.ts", "Knows the date", "Has the date");
+    terminal.wait_for("[nano-cordis] reloaded ./tool-date.ts");
+    says_and_gets(&mut terminal, "five", "[result] 20");
+    terminal.type_keys(CTRL_D);
+    terminal.ended();
+
+    let log = folder.log();
+    let headers = log.iter().filter(|it| it["type"] == "request/header");
+    let told = headers.filter_map(|it| {
+        let tools = it["data"]["header"]["tools"].as_array()?;
+        let date = tools.iter().find(|it| it["function"]["name"] == "date")?;
+        Some(date["function"]["description"].as_str()?.split(' ').next()?.to_owned())
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["Tells", "Knows", "Has"]);
 }
