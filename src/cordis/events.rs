@@ -18,6 +18,7 @@
 
 mod bus;
 mod meaning;
+mod named;
 mod waterfall;
 
 use std::future::{Future, poll_fn};
@@ -28,6 +29,7 @@ use std::task::Poll;
 pub(super) use self::bus::Bus;
 use self::bus::Listener;
 pub use self::meaning::Meaningful;
+pub use self::named::NamedListener;
 pub use self::waterfall::Next;
 use self::waterfall::Wrapping;
 use super::context::Context;

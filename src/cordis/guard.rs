@@ -12,7 +12,8 @@ use std::future::{Future, pending};
 use std::pin::Pin;
 use std::task::{self, Poll};
 
-pub(super) use self::panics::{call, install_panic_hook};
+pub(crate) use self::panics::call;
+pub(super) use self::panics::install_panic_hook;
 use super::error::{BoxError, Panic};
 use super::fiber::FiberId;
 

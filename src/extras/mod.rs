@@ -1,4 +1,5 @@
-//! Part 3: what goes beyond. Every file is one optional plugin; deleting the folder and its entries leaves a working agent.
+//! Part 3: what goes beyond. Every file is one optional plugin, or a way to have more of them; without this folder, and
+//! without the entries that name its plugins, the agent is the same.
 //!
 //! What holds throughout:
 //!
@@ -9,6 +10,7 @@ use crate::cordis::{Builtins, plugin};
 
 pub mod hooks;
 pub mod mcp;
+pub mod script;
 
 /// The built-in plugins with those of this folder.
 pub fn extended(builtins: Builtins) -> Builtins {

@@ -12,6 +12,7 @@ use crate::cordis::loader::{EntryStatus, Standing};
 use crate::cordis::{
     Builtins, Loader, LoaderOptions, ModuleKey, ModuleSource, PluginDef, State, plain_name,
 };
+use crate::extras::script::Scripts;
 use crate::harness::cli::arguments::Arguments;
 use crate::harness::env::Env;
 
@@ -25,11 +26,11 @@ pub(super) fn options(arguments: &Arguments, builtins: Builtins, env: Rc<Env>) -
     LoaderOptions {
         file: file(arguments),
         text: BUILT_IN,
-        modules: Rc::new(if arguments.is_one_shot() {
+        modules: Rc::new(Scripts::new(if arguments.is_one_shot() {
             without_watcher(builtins)
         } else {
             builtins
-        }),
+        })),
         env: Rc::new(move |name| env.get(name)),
         set: arguments.set.clone(),
         disable: arguments.disable.clone(),

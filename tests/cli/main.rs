@@ -30,5 +30,6 @@ mod saves;
 mod states;
 mod streaming;
 mod trust;
+mod types;
 mod typing;
 mod whole;

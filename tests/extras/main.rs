@@ -3,3 +3,18 @@
 
 mod hooks;
 mod mcp;
+mod script_config;
+mod script_effects;
+mod script_examples;
+mod script_types;
+mod script_world;
+
+#[path = "../harness/server.rs"]
+#[expect(dead_code, reason = "not all that the server can do is needed here")]
+mod server;
+#[path = "../cli/support.rs"]
+#[expect(dead_code, reason = "not all that the tests of the program share is needed here")]
+mod support;
+#[path = "../cli/terminal.rs"]
+#[expect(dead_code, reason = "not all that a terminal can do is needed here")]
+mod terminal;

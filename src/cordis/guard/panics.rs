@@ -15,7 +15,7 @@ thread_local! {
 }
 
 /// Calls foreign code; a panic comes back as an error.
-pub(in crate::cordis) fn call<T>(f: impl FnOnce() -> T) -> Result<T, Panic> {
+pub(crate) fn call<T>(f: impl FnOnce() -> T) -> Result<T, Panic> {
     DEPTH.set(DEPTH.get() + 1);
     let outcome = panic::catch_unwind(AssertUnwindSafe(f)).map_err(caught);
     DEPTH.set(DEPTH.get() - 1);

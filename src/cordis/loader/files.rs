@@ -73,15 +73,11 @@ impl Print {
 pub(super) struct Files(RefCell<HashMap<PathBuf, Print>>);
 
 impl Files {
-    /// Reads the list and remembers what it was. One that others can write is refused, whatever it says.
+    /// Reads the list and remembers what it was.
     pub(super) fn read(&self, path: &Path) -> Result<Vec<u8>, Cause> {
-        let read = read(path);
-        self.0
-            .borrow_mut()
-            .insert(path.to_owned(), Print::of(&read.as_ref().map(|(bytes, _)| bytes)));
-        let (bytes, found) = read.map_err(|err| Cause::Read(Arc::new(err)))?;
-        let objection = objection(path, &found).map_err(|err| Cause::Read(Arc::new(err)))?;
-        objection.map_or(Ok(bytes), |problem| Err(Cause::Untrusted(problem)))
+        let (print, read) = read_code(path);
+        self.keep([(print, path.to_owned())]);
+        read
     }
 
     /// Remembers what files were that somebody else has read.
@@ -92,6 +88,18 @@ impl Files {
     pub(super) fn last(&self, path: &Path) -> Option<Print> {
         self.0.borrow().get(path).copied()
     }
+}
+
+/// Reads a list or a script. One that others can write is refused, whatever it says.
+pub(crate) fn read_code(path: &Path) -> (Print, Result<Vec<u8>, Cause>) {
+    let read = read(path);
+    let print = Print::of(&read.as_ref().map(|(bytes, _)| bytes));
+    let unreadable = |err| Cause::Read(Arc::new(err));
+    let trusted = read.map_err(unreadable).and_then(|(bytes, found)| {
+        let objection = objection(path, &found).map_err(unreadable)?;
+        objection.map_or(Ok(bytes), |problem| Err(Cause::Untrusted(problem)))
+    });
+    (print, trusted)
 }
 
 /// Reads a regular file, and nothing else; with what is known of it.

@@ -59,7 +59,22 @@ fn of_shapes(
             matches!(err.kind(), Kind::Type { .. } | Kind::Constant { .. } | Kind::Enum { .. });
         here && other
     };
-    let meant = shapes.iter().filter(|it| !it.iter().any(is_other)).min_by_key(|it| it.len());
+    let here: Vec<_> = shapes.iter().filter(|it| !it.iter().any(is_other)).collect();
+    // A word in a map that tells its shapes apart counts for more than what else is wrong.
+    let tag = |err: &&ValidationError<'_>| matches!(err.kind(), Kind::Constant { .. });
+    let tags: Vec<_> = here.iter().filter_map(|it| it.iter().find(tag)).collect();
+    if let (Some(first), true) = (tags.first(), tags.len() == here.len())
+        && tags.iter().all(|it| it.instance_path() == first.instance_path())
+    {
+        let wanted = format!("must be {}", choice(&tags));
+        return vec![refused(
+            dotted(first.instance_path().as_str()),
+            &wanted,
+            first.instance(),
+            root,
+        )];
+    }
+    let meant = here.iter().min_by_key(|it| (it.iter().filter(tag).count(), it.len()));
     if let Some(errors) = meant {
         return errors.iter().flat_map(|it| faults(it, root)).collect();
     }

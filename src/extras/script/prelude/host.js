@@ -1,0 +1,210 @@
+// The border as the script sees it: requests to the agent go out here, and its messages come in.
+//
+// Functions never cross; a number does that stands for one. Everything else crosses as JSON.
+
+import { shown } from 'nano-cordis/inspect'
+
+const host = globalThis.__host
+delete globalThis.__host
+
+let numbers = 0
+let started = false
+const functions = new Map()
+const promises = new Map()
+const timers = new Map()
+const signals = new Map()
+/** So many requests may wait at a time. */
+const MOST = 10000
+
+/** Asks the agent for something and waits for the answer; throws what it has against it. */
+export function now(operation, ...args) {
+  mustRun()
+  return host.now(operation, ...args)
+}
+
+/** Asks for something that takes time. */
+export function later(operation, ...args) {
+  mustRun()
+  // Made here, because only here it is known who asked.
+  const error = new Error()
+  return new Promise((resolve, reject) => {
+    if (promises.size >= MOST) throw new RangeError(`${MOST} requests are waiting already`)
+    const promise = ++numbers
+    host.later(promise, operation, ...args)
+    promises.set(promise, { resolve, reject, error })
+  })
+}
+
+/** Nobody answers while the script is loaded. */
+function mustRun() {
+  if (!started) throw new Error('this works only once the plugin is started: use it in `apply`')
+}
+
+/** As `later`, for something that an `AbortSignal` can end. */
+export async function abortable(signal, operation, ...args) {
+  signal?.throwIfAborted()
+  const number = ++numbers
+  const stop = () => later('cancel', number)
+  signal?.addEventListener('abort', stop)
+  try {
+    return await later(operation, number, ...args)
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error
+  } finally {
+    signal?.removeEventListener('abort', stop)
+  }
+}
+
+/** A thrown value in words, with its place. */
+export function explain(error) {
+  return host.explain(error)
+}
+
+const gone = new FinalizationRegistry(number => {
+  try {
+    later('release', number)
+  } catch {
+    // The plugin has ended, and everything with it.
+  }
+})
+
+/** Tells the agent when nobody here can use a number of its own any more. */
+export function release(holder, number) {
+  gone.register(holder, number)
+  return holder
+}
+
+/** The number of a function that the agent may call from now on, until it is told to forget it. */
+export function share(callback) {
+  functions.set(++numbers, callback)
+  return numbers
+}
+
+/** The number 0 stands for the start of the plugin. */
+export function onStart(callback) {
+  functions.set(0, callback)
+}
+
+/** The agent need not be told: it is about to hear of it, or never knew. */
+export function forget(number) {
+  functions.delete(number)
+}
+
+/** The function that a number stands for. */
+export function shared(number) {
+  return functions.get(number)
+}
+
+/** A signal that the agent can pull, in the shape that people know from `fetch`. */
+export function signal(number) {
+  if (!number) return undefined
+  const it = new AbortSignal()
+  signals.set(number, it)
+  return it
+}
+
+const topics = {
+  call(call, [number, args]) {
+    if (number === 0) started = true
+    const callback = functions.get(number)
+    if (!callback) return host.answer(call, false, new Error('this function is gone'))
+    let result
+    try {
+      result = callback(...args)
+    } catch (error) {
+      return host.answer(call, false, error)
+    }
+    if (typeof result?.then !== 'function') return host.answer(call, true, result)
+    result.then(it => host.answer(call, true, it), error => host.answer(call, false, error))
+  },
+  settle(promise, [works, value]) {
+    const waiting = promises.get(promise)
+    promises.delete(promise)
+    if (works) return waiting?.resolve(value)
+    if (waiting) {
+      waiting.error.message = value
+      waiting.reject(waiting.error)
+    }
+  },
+  forget,
+  over(number) {
+    signals.delete(number)
+  },
+  abort(number, reason) {
+    signals.get(number)?.abort(reason)
+  },
+  timer(timer) {
+    const { callback, args, every } = timers.get(timer) ?? {}
+    if (!callback) return
+    if (every === undefined) timers.delete(timer)
+    else host.timer(timer, every)
+    callback(...args)
+  },
+}
+
+Object.defineProperty(globalThis, '__receive', {
+  value: (topic, number, value) => topics[topic](number, value),
+})
+
+function start(callback, ms, args, every) {
+  if (typeof callback !== 'function') throw new TypeError('a timer needs a function')
+  const timer = ++numbers
+  host.timer(timer, Number(ms) || 0)
+  timers.set(timer, { callback, args, every })
+  return timer
+}
+
+globalThis.setTimeout = (callback, ms, ...args) => start(callback, ms, args)
+globalThis.setInterval = (callback, ms, ...args) => start(callback, ms, args, Math.max(1, Number(ms) || 0))
+globalThis.clearTimeout = globalThis.clearInterval = globalThis.clearImmediate = timer => {
+  if (timers.delete(timer)) host.clear(timer)
+}
+globalThis.setImmediate = (callback, ...args) => start(callback, 0, args)
+
+/** Pulled once; whoever listens hears of it. */
+class AbortSignal {
+  aborted = false
+  reason = undefined
+  onabort = null
+  listeners = []
+
+  addEventListener(type, listener) {
+    if (type === 'abort') this.listeners.push(listener)
+  }
+
+  removeEventListener(type, listener) {
+    this.listeners = this.listeners.filter(it => it !== listener)
+  }
+
+  throwIfAborted() {
+    if (this.aborted) throw this.reason
+  }
+
+  abort(reason) {
+    if (this.aborted) return
+    this.aborted = true
+    this.reason = new Error(typeof reason === 'string' ? reason : 'aborted')
+    for (const listener of [this.onabort, ...this.listeners]) listener?.call(this, { type: 'abort' })
+  }
+}
+
+globalThis.AbortSignal = AbortSignal
+globalThis.AbortController = class AbortController {
+  signal = new AbortSignal()
+
+  abort(reason) {
+    this.signal.abort(reason)
+  }
+}
+
+function print(level) {
+  return (...parts) => host.log(level, parts.map(it => shown(it, host.trace)).join(' '))
+}
+
+globalThis.console = {
+  log: print('info'),
+  info: print('info'),
+  debug: print('debug'),
+  warn: print('warn'),
+  error: print('error'),
+}
