@@ -8,8 +8,9 @@ use std::io::{self, ErrorKind};
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest, CustomResult,
-    ErrorData, InitializeResult, JsonRpcMessage, PingRequest, RequestId, ServerJsonRpcMessage,
-    ServerNotification, ServerRequest, ServerResult, ToolListChangedNotification,
+    ErrorData, InitializeResult, JsonRpcMessage, PingRequest, ProtocolVersion, RequestId,
+    ServerCapabilities, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
+    ToolListChangedNotification, ToolsCapability,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -39,22 +40,40 @@ pub(super) fn line(message: ClientJsonRpcMessage) -> io::Result<Vec<u8>> {
 }
 
 fn request(request: ClientRequest) -> io::Result<Value> {
-    let body = match request {
-        ClientRequest::InitializeRequest(it) => serde_json::to_value(it),
-        ClientRequest::ListToolsRequest(it) => serde_json::to_value(it),
-        ClientRequest::CallToolRequest(it) => serde_json::to_value(it),
+    let (method, params) = match request {
+        ClientRequest::InitializeRequest(it) => {
+            let me = it.params.client_info;
+            let me = json!({ "name": me.name, "version": me.version });
+            let version = it.params.protocol_version.to_string();
+            let params =
+                json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": me });
+            ("initialize", params)
+        }
+        ClientRequest::ListToolsRequest(it) => match it.params.and_then(|it| it.cursor) {
+            Some(cursor) => ("tools/list", json!({ "cursor": cursor })),
+            None => ("tools/list", json!({})),
+        },
+        ClientRequest::CallToolRequest(it) => {
+            let arguments = it.params.arguments.unwrap_or_default();
+            ("tools/call", json!({ "name": it.params.name, "arguments": arguments }))
+        }
         _ => return Err(ErrorKind::Unsupported.into()),
     };
-    body.map_err(io::Error::from)
+    Ok(json!({ "method": method, "params": params }))
 }
 
 fn notification(notification: ClientNotification) -> io::Result<Value> {
-    let body = match notification {
-        ClientNotification::InitializedNotification(it) => serde_json::to_value(it),
-        ClientNotification::CancelledNotification(it) => serde_json::to_value(it),
-        _ => return Err(ErrorKind::Unsupported.into()),
-    };
-    body.map_err(io::Error::from)
+    match notification {
+        ClientNotification::InitializedNotification(_) => {
+            Ok(json!({ "method": "notifications/initialized" }))
+        }
+        ClientNotification::CancelledNotification(it) => {
+            let id = it.params.request_id.map(RequestId::into_json_value);
+            let params = json!({ "requestId": id, "reason": it.params.reason });
+            Ok(json!({ "method": "notifications/cancelled", "params": params }))
+        }
+        _ => Err(ErrorKind::Unsupported.into()),
+    }
 }
 
 /// What a line is. The first answer can only be that to the greeting.
@@ -101,10 +120,18 @@ fn asked(method: &str, id: Option<RequestId>) -> Heard {
 }
 
 fn answer(result: Value, has_begun: bool) -> ServerResult {
-    if !has_begun && let Some(greeting) = read_as::<InitializeResult>(result.clone()) {
-        return ServerResult::InitializeResult(greeting);
+    match greeting(&result).filter(|_| !has_begun) {
+        Some(greeting) => ServerResult::InitializeResult(greeting),
+        None => ServerResult::CustomResult(CustomResult(result)),
     }
-    ServerResult::CustomResult(CustomResult(result))
+}
+
+/// What matters of a greeting: the version, and whether there are tools.
+fn greeting(result: &Value) -> Option<InitializeResult> {
+    let version = read_as::<ProtocolVersion>(result["protocolVersion"].clone())?;
+    let mut capabilities = ServerCapabilities::default();
+    capabilities.tools = result["capabilities"].get("tools").map(|_| ToolsCapability::default());
+    Some(InitializeResult::new(capabilities).with_protocol_version(version))
 }
 
 fn read_as<T: DeserializeOwned>(value: Value) -> Option<T> {

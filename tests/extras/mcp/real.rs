@@ -13,8 +13,10 @@ fn a_real_server_is_mounted_answers_and_ends() {
     let line = env::var("NANO_TEST_MCP_SERVER").unwrap();
     let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
     rig(async move |it| {
-        let mount =
-            it.mount(json!({ "command": words[0], "args": words[1..], "startTimeoutMs": 60_000 }));
+        let mark = it.path("").to_str().unwrap().to_owned();
+        let mut config = json!({ "command": words[0], "args": words[1..] });
+        config["env"] = json!({ "NANO_TEST_MARK": mark });
+        let mount = it.mount(config);
         mount.ready().await.unwrap();
         let names = it.tools.names();
         let (tool, arguments, expected) = if names.iter().any(|it| it == "mcp__x__echo") {
@@ -25,7 +27,7 @@ fn a_real_server_is_mounted_answers_and_ends() {
 
         let answered = it.call_with(tool, arguments, CancellationToken::new()).await;
         let refused = it.call_with(tool, json!({}), CancellationToken::new()).await;
-        let running = ours();
+        let running = marked(&mark);
         mount.dispose().await;
 
         println!("{} tools: {}", names.len(), names.join(", "));
@@ -33,7 +35,7 @@ fn a_real_server_is_mounted_answers_and_ends() {
         assert!(!answered.is_error && answered.content.contains(expected), "{answered:?}");
         assert!(refused.is_error, "{refused:?}");
         assert!(running > 0, "its processes are not found");
-        assert_eq!(ours(), 0);
+        assert_eq!(marked(&mark), 0);
     });
 }
 
@@ -63,9 +65,8 @@ fn all_tools_of_a_real_server_that_need_no_arguments_answer_with_text() {
     });
 }
 
-/// How many processes bear the mark of servers of this process.
-fn ours() -> usize {
-    let mark = format!("NANO_CORDIS_COMMAND=mcp-{}-", std::process::id());
+/// How many processes bear this mark in their environment.
+fn marked(mark: &str) -> usize {
     let all = fs::read_dir("/proc").unwrap().flatten();
     let vars = all.filter_map(|it| fs::read(it.path().join("environ")).ok());
     vars.filter(|it| it.windows(mark.len()).any(|it| it == mark.as_bytes())).count()
