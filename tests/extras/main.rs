@@ -8,6 +8,7 @@ mod script_effects;
 mod script_events;
 mod script_exercises;
 mod script_fetch;
+mod script_model;
 mod script_native;
 mod script_services;
 mod script_shell;
