@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod hooks;
+mod script_agent;
 mod script_children;
 mod script_config;
 mod script_effects;
