@@ -3,6 +3,7 @@
 
 mod script;
 mod script_config;
+mod script_leaks;
 mod script_limits;
 mod script_load;
 mod script_places;
