@@ -259,7 +259,9 @@ fn masked(outcome: Outcome, env: Option<&Env>) -> Outcome {
             mask.value(&mut value);
             Ok(value)
         }
-        Err(failure) => Err(Failure { problem: mask.text(&failure.problem).into_owned(), ..failure }),
+        Err(failure) => {
+            Err(Failure { problem: mask.text(&failure.problem).into_owned(), ..failure })
+        }
     }
 }
 

@@ -138,7 +138,12 @@ impl Bridge {
         ctx.on_at(order, listener).map_err(shown)
     }
 
-    fn wrapped<E: Wrapped>(self: &Rc<Self>, ctx: &Context, order: i32, to: Rc<Callback>) -> Listening {
+    fn wrapped<E: Wrapped>(
+        self: &Rc<Self>,
+        ctx: &Context,
+        order: i32,
+        to: Rc<Callback>,
+    ) -> Listening {
         let bridge = self.clone();
         let listener = async move |ctx: Context, input: Rc<_>, next: crate::cordis::Next<E>| {
             let token = bridge.next(move || {
@@ -174,22 +179,23 @@ impl Bridge {
     // out stays out, and nothing can be put in.
     fn environment(self: &Rc<Self>, ctx: &Context, order: i32, to: Rc<Callback>) -> Listening {
         let bridge = self.clone();
-        let listener = async move |ctx: Context, _: Rc<Vars>, next: crate::cordis::Next<ShellEnv>| {
-            let vars = next.run().await?;
-            let names: Value = vars.keys().map(|it| json!(it.to_string_lossy())).collect();
-            let given = names.clone();
-            let token = bridge.next(move || {
-                let given = given.clone();
-                Box::pin(async move { Ok(given) })
-            });
-            let work = to.call(vec![json!([names]), token.number.into()]);
-            let kept = answered(&ctx, work).await?;
-            let kept = kept.as_array().ok_or("`shell/env` wants a list of names")?.clone();
-            let stays = |name: &std::ffi::OsString| {
-                kept.iter().any(|it| it.as_str() == Some(&*name.to_string_lossy()))
+        let listener =
+            async move |ctx: Context, _: Rc<Vars>, next: crate::cordis::Next<ShellEnv>| {
+                let vars = next.run().await?;
+                let names: Value = vars.keys().map(|it| json!(it.to_string_lossy())).collect();
+                let given = names.clone();
+                let token = bridge.next(move || {
+                    let given = given.clone();
+                    Box::pin(async move { Ok(given) })
+                });
+                let work = to.call(vec![json!([names]), token.number.into()]);
+                let kept = answered(&ctx, work).await?;
+                let kept = kept.as_array().ok_or("`shell/env` wants a list of names")?.clone();
+                let stays = |name: &std::ffi::OsString| {
+                    kept.iter().any(|it| it.as_str() == Some(&*name.to_string_lossy()))
+                };
+                Ok(vars.into_iter().filter(|(name, _)| stays(name)).collect())
             };
-            Ok(vars.into_iter().filter(|(name, _)| stays(name)).collect())
-        };
         ctx.intercept_at::<ShellEnv>(order, listener).map_err(shown)
     }
 }

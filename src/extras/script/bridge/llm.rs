@@ -25,7 +25,12 @@ pub(super) struct ScriptLlm {
 }
 
 impl ScriptLlm {
-    pub(super) fn new(bridge: &Rc<Bridge>, model: String, chat: Rc<Callback>, object: Rc<Callback>) -> Self {
+    pub(super) fn new(
+        bridge: &Rc<Bridge>,
+        model: String,
+        chat: Rc<Callback>,
+        object: Rc<Callback>,
+    ) -> Self {
         Self { bridge: bridge.clone(), model, chat, _object: object }
     }
 }
@@ -67,10 +72,14 @@ fn asked(request: &Request) -> Value {
 
 /// A whole reply, a message, or only its text.
 fn answer(said: &Value) -> Result<Answer, LlmError> {
-    let bad = |problem| LlmError::BadReply(format!("the script that is the model gave no reply: {problem}"));
+    let bad = |problem| {
+        LlmError::BadReply(format!("the script that is the model gave no reply: {problem}"))
+    };
     let whole = said.get("message").filter(|it| !it.is_null());
     let message = match whole.unwrap_or(said) {
-        Value::String(text) => AssistantMessage { content: Some(text.clone()), ..AssistantMessage::default() },
+        Value::String(text) => {
+            AssistantMessage { content: Some(text.clone()), ..AssistantMessage::default() }
+        }
         it if it.is_object() => codec::parsed("message", it).map_err(bad)?,
         _ => return Err(bad("it is neither a text nor a message".to_owned())),
     };
