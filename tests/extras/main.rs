@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod hooks;
+mod script;
 mod script_children;
 mod script_config;
 mod script_effects;
@@ -9,11 +10,17 @@ mod script_events;
 mod script_examples;
 mod script_exercises;
 mod script_fetch;
+mod script_limits;
+mod script_load;
 mod script_model;
 mod script_native;
+mod script_places;
+mod script_reload;
 mod script_services;
 mod script_shell;
 mod script_types;
+mod script_typescript;
+mod script_values;
 mod script_world;
 
 #[path = "../harness/server.rs"]

@@ -93,7 +93,11 @@ impl File<'_> {
         let parsed = Parser::new(&allocator, self.source, self.kind).parse();
         let ParserReturn { mut program, diagnostics, module_record, .. } = parsed;
         self.refuse(&diagnostics)?;
-        let checked = SemanticBuilder::new().with_check_syntax_error(true).build(&program);
+        let checked = SemanticBuilder::new()
+            .with_check_syntax_error(true)
+            .with_build_nodes(true)
+            .with_enum_eval(true)
+            .build(&program);
         self.refuse(&checked.diagnostics)?;
         self.refuse_decorators(&checked.semantic)?;
         let dynamic: Vec<_> =
@@ -169,7 +173,7 @@ impl File<'_> {
     fn dynamic_import(&self, span: Span) -> Option<Import> {
         let text = span.source_text(self.source);
         let specifier = text.trim_matches(['"', '\'', '`']).to_owned();
-        let is_fixed = specifier.len() + 2 == text.len() && !specifier.contains("${");
+        let is_fixed = specifier.len() + 2 == text.len() && !specifier.contains(['"', '\'', '`', '$']);
         let place = self.place(span.start);
         is_fixed.then_some(Import { specifier, names: Vec::new(), place })
     }
