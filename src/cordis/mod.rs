@@ -42,7 +42,7 @@ pub use self::module::{Builtins, ModuleError, ModuleKey, ModuleSource, is_script
 pub use self::mount::{Disposing, Mount};
 pub use self::plugin::{
     Body, Checked, ConfigType, Declared, Needs, NoConfig, Plugin, PluginDef, Secret, ServicePlugin,
-    UnknownKey, Unreadable, nearest, object, plugin, service,
+    UnknownKey, Unreadable, nearest, object, plugin, secrets_in, service,
 };
 pub use self::report::{Report, What};
 pub use self::service::{Need, Optional, Service, Svc};
