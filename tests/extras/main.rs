@@ -24,6 +24,13 @@ mod script_types;
 mod script_typescript;
 mod script_values;
 mod script_world;
+
+#[path = "../harness/server.rs"]
+#[expect(dead_code, reason = "not all that the server can do is needed here")]
 mod server;
+#[path = "../cli/support.rs"]
+#[expect(dead_code, reason = "not all that the tests of the program share is needed here")]
 mod support;
+#[path = "../cli/terminal.rs"]
+#[expect(dead_code, reason = "not all that a terminal can do is needed here")]
 mod terminal;
