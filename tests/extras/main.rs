@@ -8,5 +8,6 @@ mod script_limits;
 mod script_load;
 mod script_places;
 mod script_reload;
+mod script_trust;
 mod script_typescript;
 mod script_values;
