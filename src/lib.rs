@@ -12,8 +12,9 @@
 //! 2. [`cordis`], the kernel: what a plugin is, how it starts and stops, how plugins find and hear each other.
 //! 3. [`harness`], the agent: the log, the prompt, the model, tools, the loop, the shell, approval, persistence, the
 //!    command line.
+//! 4. [`extras`]: what goes beyond.
 //!
-//! Each of the two has the invariants and the order of its files at the top. `// Omitted:` and `// Differs:` stand where
+//! Each part has the invariants and the order of its files at the top. `// Omitted:` and `// Differs:` stand where
 //! Cordis and DeepSeek Harness, the full-size projects, do more or do it otherwise.
 
 pub mod cordis;

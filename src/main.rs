@@ -4,8 +4,8 @@
 
 use std::process::ExitCode;
 
-use nano_cordis::harness::builtins;
+use nano_cordis::{extras::extended, harness::builtins};
 
 fn main() -> ExitCode {
-    nano_cordis::run(builtins())
+    nano_cordis::run(extended(builtins()))
 }

@@ -13,10 +13,12 @@ mod reports;
 mod signals;
 mod start;
 mod trace;
+mod types;
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -57,6 +59,9 @@ pub fn run(builtins: Builtins) -> ExitCode {
             return refused(format, "usage", &text, MISUSED);
         }
     };
+    if arguments.types {
+        return write_types(&arguments);
+    }
     trace::show(arguments.verbose);
     if !is_hidden {
         tracing::warn!("the memory of this process can be read by others");
@@ -72,6 +77,18 @@ pub fn run(builtins: Builtins) -> ExitCode {
     // Work on other threads, such as a name being looked up, is not waited for.
     runtime.shutdown_background();
     ExitCode::from(status)
+}
+
+fn write_types(arguments: &Arguments) -> ExitCode {
+    match types::write(Path::new("")) {
+        Ok(text) => {
+            if !arguments.quiet {
+                let _closed = put(io::stderr(), &format!("[nano-cordis] {text}\n"));
+            }
+            ExitCode::from(COMPLETED)
+        }
+        Err(text) => refused(OutputFormat::Text, "usage", &text, MISUSED),
+    }
 }
 
 /// The runtime, which panics instead of giving an error where it may open too few files. So that is tried before.

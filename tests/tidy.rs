@@ -195,12 +195,13 @@ fn no_unwanted_crate_comes_in() {
 
 #[test]
 fn snippets_of_both_readmes_stand_in_the_code() {
-    let code: Vec<String> = ["src", "examples"].iter().flat_map(|it| files(it, "rs")).collect();
+    let code = [files("src", "rs"), files("examples", "rs"), files("examples", "ts")].concat();
     let code: Vec<String> = code.iter().map(|path| squeezed(&read(path))).collect();
     for readme in ["README.md", "README.zh.md"] {
         let text = read(readme);
-        let lost: Vec<_> = blocks(&text, "rust")
+        let lost: Vec<_> = ["rust", "ts"]
             .into_iter()
+            .flat_map(|it| blocks(&text, it))
             .filter(|snippet| !code.iter().any(|code| code.contains(&squeezed(snippet))))
             .collect();
 
@@ -211,7 +212,7 @@ fn snippets_of_both_readmes_stand_in_the_code() {
 #[test]
 fn both_readmes_show_the_same_code() {
     let (english, chinese) = (read("README.md"), read("README.zh.md"));
-    for language in ["rust", "console", "yaml"] {
+    for language in ["rust", "ts", "console", "yaml"] {
         assert_eq!(blocks(&english, language), blocks(&chinese, language));
     }
 }

@@ -11,6 +11,7 @@
 //! `on_parallel`, `answer` and `intercept` register one, and fail with [`Error::Inactive`] if the plugin is not running,
 //! and with [`Error::EventMismatch`] if the name is in use with other types. Listeners are called in ascending `order`, 0
 //! unless said otherwise; ties by registration.
+//! Events that only scripts know have a name and no type (`events/named.rs`).
 //! Full-size counterpart: cordis `packages/core/src/events.ts`.
 //! Watch for: a listener of a waterfall that only watches must call `next`, or nothing after it happens.
 //!
@@ -18,6 +19,7 @@
 
 mod bus;
 mod meaning;
+mod named;
 mod waterfall;
 
 use std::future::{Future, poll_fn};
@@ -28,6 +30,7 @@ use std::task::Poll;
 pub(super) use self::bus::Bus;
 use self::bus::Listener;
 pub use self::meaning::Meaningful;
+pub use self::named::NamedListener;
 pub use self::waterfall::Next;
 use self::waterfall::Wrapping;
 use super::context::Context;

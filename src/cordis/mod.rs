@@ -31,7 +31,7 @@ pub use self::effect::{Cleanup, IntoCleanup, Outcome, Undo, Undoing, mark};
 pub use self::error::{
     BoxError, ConfigError, Error, Fault, ListenerError, Panic, ParallelError, Shared,
 };
-pub use self::events::{Emit, Meaningful, Next, Parallel, Serial, Waterfall};
+pub use self::events::{Emit, Meaningful, NamedListener, Next, Parallel, Serial, Waterfall};
 pub use self::fiber::{FiberId, State};
 pub(crate) use self::guard::call as guarded;
 pub use self::guard::{LocalBoxFuture, catch_panic};
@@ -42,7 +42,7 @@ pub use self::module::{Builtins, ModuleError, ModuleKey, ModuleSource, is_script
 pub use self::mount::{Disposing, Mount};
 pub use self::plugin::{
     Body, Checked, ConfigType, Declared, Needs, NoConfig, Plugin, PluginDef, Secret, ServicePlugin,
-    UnknownKey, Unreadable, nearest, object, plugin, service,
+    UnknownKey, Unreadable, nearest, object, plugin, secrets_in, service,
 };
 pub use self::report::{Report, What};
 pub use self::service::{Need, Optional, Service, Svc};

@@ -25,6 +25,7 @@ pub use self::body::{Body, Declared, Needs};
 use self::config::ConfigSpec;
 pub use self::config::{Checked, ConfigType, NoConfig, Secret, UnknownKey, Unreadable};
 pub use self::nearest::nearest;
+pub use self::secrecy::secrets_in;
 use super::context::Context;
 use super::effect::Cleanup;
 use super::error::{BoxError, ConfigError};

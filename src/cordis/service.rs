@@ -9,6 +9,7 @@
 //!
 //! Omitted: services that can be called like functions, and a predicate by which a service says when it can be used.
 
+mod named;
 mod table;
 
 use std::any::Any;

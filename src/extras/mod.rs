@@ -1,6 +1,17 @@
-//! Part 3: what goes beyond. Every file is one optional plugin, or a way to have more of them.
+//! Part 3: what goes beyond. Every file is one optional plugin, or a way to have more of them; without this folder, and
+//! without the entries that name its plugins, the agent is the same.
 //!
-//! Nothing in the parts before knows that these exist: without this folder, and without the entries that name its
-//! plugins, the agent is the same.
+//! What holds throughout:
+//!
+//! - Nothing in the kernel or the agent imports from here. A plugin that is not in the list costs nothing.
+//! - What goes beyond takes nothing away: no plugin here lets a call run that another one would have refused.
 
+use crate::cordis::{Builtins, plugin};
+
+pub mod hooks;
 pub mod script;
+
+/// The built-in plugins with those of this folder.
+pub fn extended(builtins: Builtins) -> Builtins {
+    builtins.with("hooks", plugin(hooks::apply).guard())
+}

@@ -39,8 +39,9 @@ use self::{
 };
 use crate::cordis::{
     BoxError, Builtins, Cleanup, Context, ModuleError, ModuleKey, ModuleSource, PluginDef,
-    is_script,
+    is_script, secrets_in,
 };
+use crate::harness::env::Env;
 
 /// Where plugins come from: the built-ins, and the files that entries name.
 pub struct Scripts {
@@ -93,9 +94,15 @@ type Loaded = (Engine, tokio::sync::mpsc::Receiver<engine::Request>);
 fn define(stem: &str, program: Arc<Program>) -> Result<PluginDef, Failure> {
     let (engine, Exports { name, inject, schema }, requests) = Engine::load(program.clone())?;
     let first: Rc<RefCell<Option<Loaded>>> = Rc::new(RefCell::new(Some((engine, requests))));
+    let schema = bridge::fetch::with_allow(schema);
+    let marked = schema.clone();
     let start = move |ctx: Context, config: Value| {
         let (program, loaded) = (program.clone(), first.take());
+        let secrets = secrets_in(&config, &marked);
         let body = async move {
+            for secret in secrets {
+                ctx.get::<Env>().map(|env| env.hide(&secret)).transpose()?;
+            }
             let (engine, requests) = match loaded {
                 Some(loaded) => loaded,
                 None => Engine::load(program).map(|(engine, _, requests)| (engine, requests))?,
@@ -106,6 +113,6 @@ fn define(stem: &str, program: Arc<Program>) -> Result<PluginDef, Failure> {
             Box::pin(body);
         body
     };
-    PluginDef::dynamic(name.as_deref().unwrap_or(stem), &inject, schema, start)
+    PluginDef::dynamic(name.as_deref().unwrap_or(stem), &inject, Some(schema), start)
         .map_err(|err| Failure::new(err.to_string()))
 }

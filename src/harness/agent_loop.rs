@@ -1,7 +1,7 @@
 //! Agent loop: one text of the user becomes a turn, that is model requests and tool calls until the model calls nothing.
 //!
 //! Needs `llm`, `tools`, `prompt`; asks `loader` and `env` and tells `trust` if they are there. Provides `agentLoop`. Listens to
-//! `loader/before-apply`. Raises `agent/request`, `assistant/delta`, `cordis/notice`.
+//! `loader/before-apply`. Raises `agent/request`, `agent/turn-stopping`, `assistant/delta`, `cordis/notice`.
 //! Full-size counterpart: the core agent and agent-loop packages.
 //! Watch for: the loop does not know that approval, persistence or the command line exist. It keeps no state of a
 //! conversation: a request is the newest header of the log and the messages derived from it, nothing else. Whatever
@@ -11,6 +11,7 @@ mod ask;
 mod failure;
 mod outcome;
 mod secrecy;
+mod stopping;
 mod turn;
 
 use std::{num::NonZeroU32, rc::Rc};
@@ -20,8 +21,11 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use self::outcome::{RunError, TurnOutcome};
 use self::{ask::Finish, failure::Failure, turn::Turn};
+pub use self::{
+    outcome::{RunError, TurnOutcome},
+    stopping::{Stopping, TurnStopping},
+};
 use crate::{
     cordis::{
         BeforeApply, BoxError, Change, Context, Emit, Loader, Optional, Service, Svc, Waterfall,
@@ -96,8 +100,8 @@ async fn hold(
 }
 
 /// Service `agentLoop`.
-// Omitted: the full-size project has an inbox for texts that come while a turn runs (follow-up, steer, inject) and
-// events before a step and before the end of a turn. Here a second text is refused, and whoever reads lines waits.
+// Omitted: the full-size project has an inbox for texts that come while a turn runs (follow-up, steer, inject) and an
+// event before each step. Here a second text is refused, and whoever reads lines waits.
 pub struct AgentLoop {
     ctx: Context,
     max_steps: NonZeroU32,
@@ -222,14 +226,18 @@ impl AgentLoop {
 
     /// A step is one model request and the tool calls that it leads to.
     async fn steps(&self, turn: &mut Turn, text: &str) -> Result<Reason, Failure> {
+        let (mut said, mut was_continued) = (Some(text.to_owned()), false);
         for step in 1..=self.max_steps.get() {
             turn.begin_step(step)?;
-            if step == 1 {
-                turn.user_says(text)?;
+            if let Some(text) = said.take() {
+                turn.user_says(&text)?;
             }
             let finish = self.ask(turn).await?;
             match (finish, turn.has_calls()) {
-                (Finish::Whole, false) => return Ok(Reason::Completed),
+                (Finish::Whole, false) => match self.may_stop(turn, was_continued).await? {
+                    None => return Ok(Reason::Completed),
+                    go_on => (said, was_continued) = (go_on, true),
+                },
                 (Finish::Cut, false) => return Ok(Reason::MaxTokens),
                 (Finish::Whole, true) => self.run_calls(turn, None).await?,
                 (Finish::Cut, true) => self.run_calls(turn, Some(CUT)).await?,

@@ -7,7 +7,7 @@
 //! without its entry no one asks.
 
 mod coverage;
-mod pattern;
+pub(crate) mod pattern;
 
 use std::rc::Rc;
 

@@ -12,7 +12,7 @@
 mod answer;
 mod body;
 mod calls;
-mod client;
+pub(crate) mod client;
 mod endpoint;
 mod http;
 mod key;

@@ -57,8 +57,9 @@ pub struct ShellSpec {
     pub cwd: PathBuf,
     /// After this long the command and its children are stopped.
     pub timeout_ms: u64,
-    /// A folder for output that is too long; it is made when it is needed, for the user alone.
-    pub spill_dir: PathBuf,
+    /// A folder for output that is too long; it is made when it is needed, for the user alone. Without one the middle of
+    /// such output is lost.
+    pub spill_dir: Option<PathBuf>,
 }
 
 /// How a command ended, whether well or not.

@@ -15,7 +15,7 @@ use std::{
     fs,
     os::unix::process::ExitStatusExt,
     path::PathBuf,
-    process::ExitStatus,
+    process::{ExitStatus, Stdio},
     rc::Rc,
     time::{Duration, SystemTime},
 };
@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     capture::Prints,
-    child::{Child, start},
+    child::{Child, feed, start},
     family::{Families, Mark, SOMETIMES, SOON, stop_all},
 };
 use crate::{
@@ -68,6 +68,13 @@ pub struct Config {
     grace_ms: u64,
     /// Environment variables that commands see although their names look secret.
     pass_env: Vec<String>,
+}
+
+impl Config {
+    /// The defaults, with these variables let through.
+    pub fn passing(pass_env: Vec<String>) -> Self {
+        Self { pass_env, ..Self::default() }
+    }
 }
 
 impl Default for Config {
@@ -138,6 +145,21 @@ impl LocalShell {
         Ok(shell)
     }
 
+    // The task belongs to this plugin and not to the caller, who may be gone before the command is.
+    /// Runs a command as [`Shell::run`] does, with this on its standard input. Without any it reads nothing at once.
+    pub async fn run_with(
+        &self,
+        spec: ShellSpec,
+        input: Option<Vec<u8>>,
+        cancel: CancellationToken,
+    ) -> Result<ShellResult, ShellError> {
+        let (answer, result) = oneshot::channel();
+        let shell = self.clone();
+        let live = async move |_| shell.live(spec, input, cancel, answer).await;
+        self.ctx.spawn("command", live).map_err(|_| ShellError::Unloaded)?;
+        result.await.unwrap_or(Err(ShellError::Unloaded))
+    }
+
     fn grace(&self) -> Duration {
         Duration::from_millis(self.config.grace_ms)
     }
@@ -146,6 +168,7 @@ impl LocalShell {
     async fn live(
         self,
         spec: ShellSpec,
+        input: Option<Vec<u8>>,
         cancel: CancellationToken,
         answer: oneshot::Sender<Answer>,
     ) {
@@ -155,14 +178,17 @@ impl LocalShell {
             () = cancel.cancelled() => Err(ShellError::Cancelled),
             vars = child_env(&self.ctx, &self.env, &self.config.pass_env) => vars,
         };
-        let started = vars.and_then(|vars| start(&spec, vars, self.next_mark()));
-        let (child, stdout, stderr) = match started {
+        let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+        let started = vars.and_then(|vars| start(&spec, vars, self.next_mark(), stdin));
+        let (mut child, stdout, stderr) = match started {
             Ok(started) => started,
             Err(err) => return drop(answer.send(Err(err))),
         };
         self.families.borrow_mut().push(Rc::clone(&child.family));
-        let prints = Prints::new(&spec.spill_dir, &Mask::new(self.env.secrets()));
-        join!(prints.read(stdout, stderr), self.watch(child, &spec, &prints, cancel, answer));
+        let (stdin, input) = (child.stdin.take(), input.unwrap_or_default());
+        let prints = Prints::new(spec.spill_dir.as_deref(), &Mask::new(self.env.secrets()));
+        let watched = self.watch(child, &spec, &prints, cancel, answer);
+        join!(feed(stdin, &input), prints.read(stdout, stderr), watched);
     }
 
     async fn watch(
@@ -241,19 +267,13 @@ impl Shell for LocalShell {
         let timeout_ms = asked_ms.clamp(1, self.config.max_timeout_ms);
         let cwd = request.cwd.as_ref().map_or_else(|| self.cwd.clone(), |it| self.cwd.join(it));
         let spill_dir = request.spill_dir.clone().unwrap_or_else(|| self.scratch.clone());
-        Ok(ShellSpec { command: request.command.clone(), cwd, timeout_ms, spill_dir })
+        let (command, spill_dir) = (request.command.clone(), Some(spill_dir));
+        Ok(ShellSpec { command, cwd, timeout_ms, spill_dir })
     }
 
-    // The task belongs to this plugin and not to the caller, who may be gone before the command is.
     fn run(&self, spec: ShellSpec, cancel: CancellationToken) -> LocalBoxFuture<'static, Answer> {
         let shell = self.clone();
-        Box::pin(async move {
-            let (answer, result) = oneshot::channel();
-            let ctx = shell.ctx.clone();
-            ctx.spawn("command", async move |_| shell.live(spec, cancel, answer).await)
-                .map_err(|_| ShellError::Unloaded)?;
-            result.await.unwrap_or(Err(ShellError::Unloaded))
-        })
+        Box::pin(async move { shell.run_with(spec, None, cancel).await })
     }
 }
 

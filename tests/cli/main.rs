@@ -29,5 +29,6 @@ mod saves;
 mod states;
 mod streaming;
 mod trust;
+mod types;
 mod typing;
 mod whole;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Loads a script with this source. The folder goes when it is loaded: an engine reads no file.
-fn load(source: &str) -> Result<PluginDef, String> {
+pub(crate) fn load(source: &str) -> Result<PluginDef, String> {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("probe.ts"), source).unwrap();
     let scripts = Scripts::new(Builtins::new());

@@ -9,6 +9,7 @@ mod header;
 mod ready;
 pub(crate) mod rig;
 mod secrecy;
+mod stopping;
 mod turns;
 mod whole;
 mod wire;

@@ -269,7 +269,7 @@ impl Shell for Recorder {
             command: request.command.clone(),
             cwd: PathBuf::new(),
             timeout_ms: 1,
-            spill_dir: PathBuf::new(),
+            spill_dir: None,
         })
     }
 

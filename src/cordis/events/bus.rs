@@ -29,6 +29,7 @@ type Place = (i32, u64);
 
 /// The listeners of one event.
 pub(super) struct List<F: ?Sized> {
+    event: Rc<str>,
     slots: RefCell<Slots<Place, Rc<Listener<F>>>>,
 }
 
@@ -65,18 +66,22 @@ impl Bus {
         self.lists.borrow().get(event).map_or(0, |list| list.len())
     }
 
-    fn list<F: ?Sized + 'static>(&self, event: &'static str) -> Result<Rc<List<F>>, Error> {
+    fn list<F: ?Sized + 'static>(&self, event: &str) -> Result<Rc<List<F>>, Error> {
         let mut lists = self.lists.borrow_mut();
-        let new = || -> Rc<dyn AnyList> { Rc::new(List::<F> { slots: RefCell::default() }) };
-        let list = lists.entry(event.into()).or_insert_with(new).clone();
+        let list = lists.get(event).cloned().unwrap_or_else(|| {
+            let name: Rc<str> = event.into();
+            let list = Rc::new(List::<F> { event: name.clone(), slots: RefCell::default() });
+            lists.insert(name, list.clone());
+            list
+        });
         list.into_any().downcast().map_err(|_| Error::EventMismatch { event: event.into() })
     }
 
     /// Empties the place at once, so that a dispatch that has not reached it passes it by.
-    fn remove<F: ?Sized>(&self, event: &str, list: &List<F>, key: Place) {
+    fn remove<F: ?Sized>(&self, list: &List<F>, key: Place) {
         let removed = list.slots.borrow_mut().remove(key);
         if list.slots.borrow().len() == 0 {
-            self.lists.borrow_mut().remove(event);
+            self.lists.borrow_mut().remove(&list.event);
         }
         // What the listener holds is dropped last, with no borrow open.
         if let Some(listener) = removed {
@@ -89,7 +94,7 @@ impl Context {
     /// Registers a listener, which `listener` makes of this context and a mark that it is there.
     pub(super) fn listen<F: ?Sized + 'static>(
         &self,
-        event: &'static str,
+        event: &str,
         order: i32,
         listener: impl FnOnce(Self, Cell<bool>) -> Rc<Listener<F>>,
     ) -> Result<Undo, Error> {
@@ -100,7 +105,7 @@ impl Context {
         self.effect(|| {
             list.slots.borrow_mut().insert(key, listener);
             let kernel = self.kernel.clone();
-            move || kernel.bus.remove(event, &list, key)
+            move || kernel.bus.remove(&list, key)
         })
     }
 
@@ -114,14 +119,28 @@ impl Context {
         list
     }
 
+    /// The list of an event, if it is one of this type; nobody is told if it is not.
+    pub(super) fn list_of<F: ?Sized + 'static>(
+        &self,
+        event: &str,
+    ) -> Result<Option<Rc<List<F>>>, Error> {
+        let list = self.kernel.bus.lists.borrow().get(event).cloned();
+        let typed = list.map(|list| list.into_any().downcast());
+        typed.transpose().map_err(|_| Error::EventMismatch { event: event.into() })
+    }
+
     /// Those that listen now; whether one still does at its turn, `live` tells.
     pub(super) fn snapshot<F: ?Sized + 'static>(&self, event: &str) -> Rc<[Rc<Listener<F>>]> {
         let list = self.listeners::<F>(event);
-        list.map_or_else(|| Rc::from([]), |list| list.slots.borrow().iter().cloned().collect())
+        list.map_or_else(|| Rc::from([]), |list| list.all())
     }
 }
 
 impl<F: ?Sized> List<F> {
+    pub(super) fn all(&self) -> Rc<[Rc<Listener<F>>]> {
+        self.slots.borrow().iter().cloned().collect()
+    }
+
     /// Visits those that were there at the beginning (their number is below `limit`) and are still there at their turn.
     /// No borrow is open during a visit.
     pub(super) fn walk(&self, limit: u64, mut visit: impl FnMut(Rc<Listener<F>>)) {

@@ -7,10 +7,32 @@ use std::ptr;
 
 use serde_json::Value;
 
+use super::tidy::join;
+
 /// Whether a secret may hide anywhere at or under a dotted path.
 pub(super) fn is_secret(path: &str, root: &Value) -> bool {
     let steps: Vec<_> = path.split('.').filter(|it| !it.is_empty()).collect();
     Search { root, seen: HashSet::new() }.finds(root, &steps)
+}
+
+/// The texts in a config that its schema marks as secret. Whoever runs the plugin sees to it that nobody prints them.
+pub fn secrets_in(config: &Value, schema: &Value) -> Vec<String> {
+    let (mut secrets, mut waiting) = (Vec::new(), vec![(String::new(), config)]);
+    while let Some((path, value)) = waiting.pop() {
+        match value {
+            Value::String(text) if is_secret(&path, schema) => secrets.push(text.clone()),
+            Value::Array(items) => {
+                waiting.extend(
+                    items.iter().enumerate().map(|(at, it)| (join(&path, &at.to_string()), it)),
+                );
+            }
+            Value::Object(map) => {
+                waiting.extend(map.iter().map(|(key, it)| (join(&path, key), it)));
+            }
+            _ => {}
+        }
+    }
+    secrets
 }
 
 struct Search<'a> {

@@ -237,6 +237,9 @@ impl Border {
             "trace",
             Function::new(ctx.clone(), move |stack: String| border.program.trace(&stack))?,
         )?;
+        let border = self.clone();
+        let explain = move |thrown: Value<'js>| border.thrown(&thrown).to_string();
+        host.set("explain", Function::new(ctx.clone(), explain)?)?;
         host.set("log", Function::new(ctx.clone(), log)?)?;
         Ok(host)
     }

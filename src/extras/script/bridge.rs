@@ -1,44 +1,87 @@
 //! Part of `script`: the agent's side of a running script. It does what the script asks for, in the name of its fiber.
 //!
+//! Each file of the folder knows some operations; what a script sees of them is in `prelude/`.
 //! Watch for: a script can only name what it was given a number for. A number that means nothing any more is an error in
 //! the script, never here.
 
+mod agent;
+mod callback;
+mod codec;
 mod core;
+mod events;
+pub(super) mod fetch;
+mod llm;
+mod named;
+mod offers;
 mod services;
+mod shell;
 
 use std::{
+    any::Any,
     cell::{Cell, RefCell},
     collections::HashMap,
-    rc::Rc,
+    rc::{Rc, Weak},
     time::Duration,
 };
 
 use serde_json::{Value, json};
-use tokio::{sync::mpsc::Receiver, task::JoinSet, time::timeout};
+use tokio::{
+    sync::mpsc::Receiver,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
 
+use self::callback::Callback;
 use super::{
     engine::{Answer, Engine, Function, Outcome, Request},
     failure::Failure,
 };
-use crate::cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Undo};
+use crate::{
+    cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Mount, Undo},
+    harness::{
+        env::{Env, mask::Mask},
+        llm::Delta,
+        shell_local::LocalShell,
+    },
+};
 
-/// A cleanup of a script may take so long.
+/// A cleanup of a script may take so long, and so may a start that is no longer wanted.
 const CLEANUP: Duration = Duration::from_secs(5);
 /// The context of the plugin itself; those of its children have other numbers.
 const ROOT: u32 = 1;
+/// Stands for the start of the plugin.
+const START: Function = 0;
+
+/// What an operation gives the script.
+type Done = Result<Value, String>;
+/// The rest of a chain of listeners, for a script to run.
+type Rest = dyn Fn() -> LocalBoxFuture<'static, Done>;
 
 /// A script that runs, and what the numbers mean that it knows.
 pub(super) struct Bridge {
     engine: RefCell<Option<Engine>>,
+    /// Listeners that are still at it, and operations that take time.
+    tasks: RefCell<JoinSet<()>>,
+    env: Option<Rc<Env>>,
+    /// Hosts that the script may talk to.
+    allow: Vec<String>,
     last: Cell<u32>,
     contexts: RefCell<HashMap<u32, Context>>,
     undos: RefCell<HashMap<u32, Undo>>,
+    mounts: RefCell<HashMap<u32, Mount>>,
+    nexts: RefCell<HashMap<u32, Rc<Rest>>>,
+    cancels: RefCell<HashMap<u32, CancellationToken>>,
+    deltas: RefCell<HashMap<u32, Rc<dyn Fn(Delta)>>>,
+    shells: RefCell<HashMap<u32, LocalShell>>,
+    /// What the script provides: the service as the kernel has it, and the number of the object.
+    offers: RefCell<HashMap<String, (Weak<dyn Any>, u32)>>,
 }
 
 /// What an operation comes to.
 enum Reply {
-    Now(Result<Value, String>),
-    Later(LocalBoxFuture<'static, Result<Value, String>>),
+    Now(Done),
+    Later(LocalBoxFuture<'static, Done>),
 }
 
 impl Bridge {
@@ -49,23 +92,60 @@ impl Bridge {
         requests: Receiver<Request>,
         config: Value,
     ) -> Result<Option<Cleanup>, BoxError> {
-        let bridge = Rc::new(Self {
-            engine: RefCell::new(Some(engine)),
-            last: Cell::new(ROOT),
-            contexts: RefCell::new(HashMap::from([(ROOT, ctx.clone())])),
-            undos: RefCell::default(),
-        });
+        let bridge = Rc::new(Self::new(&ctx, engine, &config));
         // The first effects are the last to be undone: until then the script can still ask for something.
         let ending = bridge.clone();
         ctx.effect(|| async move || ending.end().await)?;
         let serving = bridge.clone();
         ctx.spawn("script", async move |_| serving.serve(requests).await)?;
-        let cleanup = bridge.call(0, vec![ROOT.into(), config]).await?;
-        let cleanup = cleanup.as_u64().and_then(|it| Function::try_from(it).ok());
+        bridge.begin(START, &ctx, ROOT, config).await
+    }
+
+    fn new(ctx: &Context, engine: Engine, config: &Value) -> Self {
+        let allow = config["allow"].as_array().into_iter().flatten();
+        Self {
+            engine: RefCell::new(Some(engine)),
+            tasks: RefCell::default(),
+            env: ctx.get::<Env>().map(|it| it.shared()),
+            allow: allow.filter_map(|it| it.as_str().map(str::to_ascii_lowercase)).collect(),
+            last: Cell::new(ROOT),
+            contexts: RefCell::new(HashMap::from([(ROOT, ctx.clone())])),
+            undos: RefCell::default(),
+            mounts: RefCell::default(),
+            nexts: RefCell::default(),
+            cancels: RefCell::default(),
+            deltas: RefCell::default(),
+            shells: RefCell::default(),
+            offers: RefCell::default(),
+        }
+    }
+
+    /// Runs the body of a plugin of this script, and gives its cleanup.
+    async fn begin(
+        self: &Rc<Self>,
+        start: Function,
+        ctx: &Context,
+        number: u32,
+        config: Value,
+    ) -> Result<Option<Cleanup>, BoxError> {
+        let started = self.call(start, vec![number.into(), config]);
+        let unwanted = async {
+            ctx.stopping().await;
+            sleep(CLEANUP).await;
+        };
+        let cleanup = tokio::select! {
+            biased;
+            cleanup = started => cleanup?,
+            () = unwanted => return Err("it was told to stop, and its start did not end".into()),
+        };
+        let cleanup = self.callback(&cleanup);
+        let bridge = self.clone();
         Ok(cleanup.map(|it| Cleanup::future(move || async move { bridge.clean_up(it).await })))
     }
 
+    /// Nothing that is still going on is waited for, and no late answer counts.
     async fn end(&self) -> Result<(), BoxError> {
+        self.tasks.take().shutdown().await;
         let engine = self.engine.take();
         match engine {
             Some(engine) => Ok(engine.end().await?),
@@ -73,12 +153,18 @@ impl Bridge {
         }
     }
 
-    /// Calls a function of the script.
+    /// Calls a function of the script. What comes back holds no text that a plugin called secret.
     fn call(&self, function: Function, args: Vec<Value>) -> LocalBoxFuture<'static, Outcome> {
-        match &*self.engine.borrow() {
-            Some(engine) => Box::pin(engine.call(function, args)),
-            None => Box::pin(async { Err(Failure::new("the script has ended")) }),
-        }
+        let Some(going) = self.engine.borrow().as_ref().map(|it| it.call(function, args)) else {
+            return Box::pin(async { Err(Failure::new("the script has ended")) });
+        };
+        let env = self.env.clone();
+        Box::pin(async move { masked(going.await, &mask(env.as_deref())) })
+    }
+
+    /// A text without what a plugin called secret.
+    fn masked(&self, text: &str) -> String {
+        mask(self.env.as_deref()).text(text).into_owned()
     }
 
     fn tell(&self, topic: &'static str, number: u32, value: Value) {
@@ -87,10 +173,19 @@ impl Bridge {
         }
     }
 
-    async fn clean_up(&self, function: Function) -> Result<(), BoxError> {
-        let outcome = timeout(CLEANUP, self.call(function, Vec::new())).await;
-        self.tell("forget", function, Value::Null);
-        match outcome {
+    /// What goes on beside everything else, until the plugin unloads.
+    fn go_on(&self, work: impl Future<Output = ()> + 'static) {
+        let mut tasks = self.tasks.borrow_mut();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_local(work);
+    }
+
+    /// Where the engine has ended there is nothing left to clean up.
+    async fn clean_up(&self, cleanup: Rc<Callback>) -> Result<(), BoxError> {
+        if self.engine.borrow().is_none() {
+            return Ok(());
+        }
+        match timeout(CLEANUP, cleanup.call(Vec::new())).await {
             Ok(outcome) => outcome.map(drop).map_err(Into::into),
             Err(_) => Err(format!("a cleanup did not end within {} s", CLEANUP.as_secs()).into()),
         }
@@ -98,25 +193,18 @@ impl Bridge {
 
     /// Works off requests until the plugin unloads. What takes time goes on beside them.
     async fn serve(self: Rc<Self>, mut requests: Receiver<Request>) {
-        let mut tasks = JoinSet::new();
-        loop {
-            let request = tokio::select! {
-                biased;
-                request = requests.recv() => request,
-                Some(_) = tasks.join_next() => continue,
-            };
-            let Some(Request { operation, args, answer }) = request else { return };
+        while let Some(Request { operation, args, answer }) = requests.recv().await {
             match self.handle(&operation, &args) {
                 Reply::Now(outcome) => self.answer(answer, outcome),
                 Reply::Later(work) => {
                     let bridge = self.clone();
-                    tasks.spawn_local(async move { bridge.answer(answer, work.await) });
+                    self.go_on(async move { bridge.answer(answer, work.await) });
                 }
             }
         }
     }
 
-    fn answer(&self, answer: Answer, outcome: Result<Value, String>) {
+    fn answer(&self, answer: Answer, outcome: Done) {
         match answer {
             // Whoever asked may be gone.
             Answer::Now(answer) => drop(answer.send(outcome)),
@@ -133,7 +221,13 @@ impl Bridge {
     fn handle(self: &Rc<Self>, operation: &str, args: &[Value]) -> Reply {
         let unknown = || Reply::Now(Err(format!("there is no operation `{operation}`")));
         self.core(operation, args)
+            .or_else(|| self.named(operation, args))
+            .or_else(|| self.offers(operation, args))
             .or_else(|| self.services(operation, args))
+            .or_else(|| self.agent(operation, args))
+            .or_else(|| self.model(operation, args))
+            .or_else(|| self.shell(operation, args))
+            .or_else(|| self.fetching(operation, args))
             .unwrap_or_else(unknown)
     }
 
@@ -148,11 +242,35 @@ impl Bridge {
         context.ok_or_else(|| "this context is gone".to_owned())
     }
 
+    /// A number by which the script knows a context.
+    fn name_context(&self, ctx: Context) -> u32 {
+        let number = self.number();
+        self.contexts.borrow_mut().insert(number, ctx);
+        number
+    }
+
     /// Notes an effect, so that the script can undo it.
     fn keep(&self, undo: Undo) -> Value {
         let number = self.number();
         self.undos.borrow_mut().insert(number, undo);
         number.into()
+    }
+}
+
+fn mask(env: Option<&Env>) -> Mask {
+    Mask::new(env.map(Env::secrets).unwrap_or_default())
+}
+
+fn masked(outcome: Outcome, mask: &Mask) -> Outcome {
+    match outcome {
+        Ok(mut value) => {
+            mask.value(&mut value);
+            Ok(value)
+        }
+        Err(failure) => {
+            let problem = mask.text(&failure.problem).into_owned();
+            Err(Failure { problem, ..failure })
+        }
     }
 }
 
@@ -162,4 +280,9 @@ fn number(arg: &Value) -> Option<u32> {
 
 fn text(arg: &Value) -> Result<&str, String> {
     arg.as_str().ok_or_else(|| format!("a text was expected, not {arg}"))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]
+fn shown(err: impl std::fmt::Display) -> String {
+    err.to_string()
 }

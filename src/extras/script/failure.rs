@@ -17,6 +17,15 @@ pub(super) struct Failure {
     pub(super) problem: String,
     /// Where, if it is known.
     pub(super) place: Option<Place>,
+    /// `code` and `status` of the error, by which a model says what kind of failure it was.
+    pub(super) kind: Option<Kind>,
+}
+
+/// What kind of failure an error says it is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kind {
+    pub(super) code: Option<String>,
+    pub(super) status: Option<u16>,
 }
 
 /// A place in a source file, in its own lines: those of the TypeScript, not of what became of it.
@@ -48,7 +57,7 @@ impl fmt::Display for Failure {
 impl Failure {
     /// A problem without a place.
     pub(super) fn new(problem: impl Into<String>) -> Self {
-        Self { problem: problem.into(), place: None }
+        Self { problem: problem.into(), place: None, kind: None }
     }
 
     /// What an operation of the engine failed with.
@@ -78,8 +87,17 @@ impl Failure {
             Some(name) => format!("{name}: {message}"),
             None => message,
         };
-        Self { problem: shortened(problem), place }
+        Self { problem: shortened(problem), place, kind: kind(object) }
     }
+}
+
+fn kind(object: &Object<'_>) -> Option<Kind> {
+    let status = object.get::<_, Option<u16>>("status").unwrap_or_else(|_| {
+        object.ctx().catch();
+        None
+    });
+    let code = text(object, "code");
+    (code.is_some() || status.is_some()).then_some(Kind { code, status })
 }
 
 /// A property of an error as text. Reading it may run code of the script, which may throw.
@@ -117,7 +135,7 @@ fn not_exported(message: &str, program: &Program) -> Option<Failure> {
         "`{}` exports no `{name}`; a type is imported with `import type`",
         import.specifier
     );
-    Some(Failure { problem, place: Some(import.place.clone()) })
+    Some(Failure { problem, place: Some(import.place.clone()), kind: None })
 }
 
 /// What people expect who come from Node.

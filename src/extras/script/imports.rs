@@ -1,6 +1,6 @@
 //! Part of `script`: gives the engine the modules that it asks for, all of which were read before.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rquickjs::{
     Ctx, Error, Exception, Module, Result,
@@ -9,17 +9,36 @@ use rquickjs::{
 };
 
 use super::{machine::ENTRY, program::Program};
+use crate::{cordis::plugin, harness::shell_local};
 
 /// The prelude: what a script finds when it begins, in the words of the original. Names and sources.
-const PRELUDE: [(&str, &str); 7] = [
+const PRELUDE: [(&str, &str); 14] = [
     ("nano-cordis", include_str!("prelude/index.js")),
     ("nano-cordis/host", include_str!("prelude/host.js")),
     ("nano-cordis/context", include_str!("prelude/context.js")),
+    ("nano-cordis/events", include_str!("prelude/events.js")),
+    ("nano-cordis/inspect", include_str!("prelude/inspect.js")),
+    ("nano-cordis/natives", include_str!("prelude/natives.js")),
+    ("nano-cordis/plugins", include_str!("prelude/plugins.js")),
     ("nano-cordis/schema", include_str!("prelude/schema.js")),
+    ("nano-cordis/service", include_str!("prelude/service.js")),
     ("nano-cordis/services", include_str!("prelude/services.js")),
+    ("nano-cordis/session", include_str!("prelude/session.js")),
+    ("nano-cordis/web", include_str!("prelude/web.js")),
     ("cordis", "export * from 'nano-cordis'"),
     ("schemastery", "export { Schema as default, Schema } from 'nano-cordis'"),
 ];
+
+/// The schema of the config of `shell-local`, for those that add something to it.
+const SHELL_CONFIG: &str = "nano-cordis/shell-config";
+
+fn shell_config() -> &'static str {
+    static SOURCE: OnceLock<String> = OnceLock::new();
+    SOURCE.get_or_init(|| {
+        let schema = plugin(shell_local::apply).schema().cloned().unwrap_or_default();
+        format!("export default {schema}")
+    })
+}
 
 /// Bare names that the host serves.
 pub(super) const HOST: [&str; 3] = ["nano-cordis", "cordis", "schemastery"];
@@ -74,5 +93,8 @@ impl Loader for Links {
 }
 
 fn prelude(name: &str) -> Option<&'static str> {
+    if name == SHELL_CONFIG {
+        return Some(shell_config());
+    }
     PRELUDE.iter().find(|it| it.0 == name).map(|it| it.1)
 }

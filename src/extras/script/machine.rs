@@ -99,7 +99,7 @@ impl Machine {
         ctx.globals().set("__host", self.border.host(ctx)?)?;
         let entry = json!(program.entry);
         let source = format!(
-            "import 'nano-cordis/host'; import 'nano-cordis/context'; import * as it from {entry}; __loaded(it)"
+            "import 'nano-cordis/host'; import 'nano-cordis/web'; import 'nano-cordis/context'; import * as it from {entry}; __loaded(it)"
         );
         let loading = JsModule::evaluate(ctx.clone(), ENTRY, source)?;
         ctx.globals().set("__loading", loading)

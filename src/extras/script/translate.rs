@@ -116,7 +116,7 @@ impl File<'_> {
         let Some(found) = diagnostics.first() else { return Ok(()) };
         let label = found.labels.first();
         let place = label.map(|it| self.place(it.offset()));
-        Err(Failure { problem: found.message.to_string(), place })
+        Err(Failure { problem: found.message.to_string(), place, kind: None })
     }
 
     // Omitted: decorators. The full-size project compiles them away; its plugins do without.
@@ -127,7 +127,7 @@ impl File<'_> {
         });
         let Some(span) = found else { return Ok(()) };
         let problem = "decorators are not read; call the function instead".to_owned();
-        Err(Failure { problem, place: Some(self.place(span.start)) })
+        Err(Failure { problem, place: Some(self.place(span.start)), kind: None })
     }
 
     /// JavaScript runs as it was written; its positions are its own.

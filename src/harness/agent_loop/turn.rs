@@ -128,6 +128,11 @@ impl Turn {
         Ok(())
     }
 
+    /// The last text of the model.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(super) fn has_calls(&self) -> bool {
         !self.unanswered.is_empty()
     }

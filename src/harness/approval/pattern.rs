@@ -3,7 +3,7 @@
 //! Watch for: a name is of whoever offers the tool, so the time must not depend on how badly it fits.
 
 /// Whether the whole name fits. Each part between two stars is taken where it first stands: a later place leaves less.
-pub(super) fn fits(pattern: &str, name: &str) -> bool {
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(head) else { return false };
     let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));

@@ -44,6 +44,9 @@ pub struct Arguments {
     /// Mount everything, print each entry and what it waits for, and exit with 0 if all run
     #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "sessions", "repair"])]
     pub check: bool,
+    /// Write nano-cordis.d.ts, the types for plugins in TypeScript, into this folder
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "sessions", "repair", "config", "set", "disable", "check"])]
+    pub types: bool,
     /// What stdout is for: text for people, json (one object a turn) or stream-json (one an event) for programs
     #[arg(
         long,
@@ -52,10 +55,10 @@ pub struct Arguments {
         value_enum,
         hide_possible_values = true
     )]
-    #[arg(conflicts_with_all = ["sessions", "repair", "check"])]
+    #[arg(conflicts_with_all = ["sessions", "repair", "check", "types"])]
     output_format: OutputFormat,
     /// The same as --output-format json
-    #[arg(long, conflicts_with_all = ["output_format", "sessions", "repair", "check"])]
+    #[arg(long, conflicts_with_all = ["output_format", "sessions", "repair", "check", "types"])]
     json: bool,
     /// Say more on stderr; twice for everything
     #[arg(short, long, action = ArgAction::Count)]

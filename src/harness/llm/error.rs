@@ -58,6 +58,9 @@ pub enum LlmError {
     /// The script of the fake model says so.
     #[error("{0}")]
     Scripted(String),
+    /// A plugin that is the model threw something else.
+    #[error("{0}")]
+    Script(String),
 }
 
 impl LlmError {
@@ -76,6 +79,7 @@ impl LlmError {
             Self::Broken(_) => "broken-reply",
             Self::Empty => "empty-reply",
             Self::Scripted(_) => "scripted",
+            Self::Script(_) => "script",
         }
     }
 

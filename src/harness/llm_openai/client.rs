@@ -16,11 +16,13 @@ use rustls::{
 };
 use tower::util::MapRequestLayer;
 
-use super::{Config, proxy};
+use super::{Config, endpoint::Endpoint, proxy};
 use crate::harness::{env::Env, llm::LlmError};
 
 /// Servers that close what is idle wait five seconds at least.
 const IDLE: Duration = Duration::from_secs(4);
+/// A plugin that asks somebody waits so long for a connection.
+const CONNECTING: Duration = Duration::from_secs(10);
 
 /// The client for one endpoint.
 pub(super) struct Built {
@@ -50,7 +52,7 @@ pub(super) fn build(config: &Config, env: &Env) -> Result<Built, LlmError> {
             target
         }))
         .user_agent(concat!("nano-cordis/", env!("CARGO_PKG_VERSION")))
-        .tls_backend_preconfigured(tls(config, env)?)
+        .tls_backend_preconfigured(tls(&config.base_url, env)?)
         .connect_timeout(Duration::from_millis(config.connect_timeout_ms))
         .pool_max_idle_per_host(1)
         .pool_idle_timeout(IDLE)
@@ -65,15 +67,42 @@ pub(super) fn build(config: &Config, env: &Env) -> Result<Built, LlmError> {
     Ok(Built { client, proxy, made })
 }
 
+/// A client for an address that a plugin asks.
+pub(crate) struct Plain {
+    pub(crate) client: Client,
+    /// The address is on this machine.
+    pub(crate) is_local: bool,
+}
+
+/// Makes one: the same proxies and authorities, and no redirect either. It is used once, so no connection is kept.
+pub(crate) fn plain(address: &Url, env: &Env) -> Result<Plain, LlmError> {
+    let endpoint =
+        Endpoint::try_from(address.origin().ascii_serialization()).map_err(LlmError::Setup)?;
+    let builder = Client::builder()
+        .user_agent(concat!("nano-cordis/", env!("CARGO_PKG_VERSION")))
+        .tls_backend_preconfigured(tls(&endpoint, env)?)
+        .connect_timeout(CONNECTING)
+        .pool_max_idle_per_host(0)
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy();
+    let builder = match proxy::choose(&endpoint, env)? {
+        Some(url) => builder.proxy(Proxy::all(url).map_err(unusable)?),
+        None => builder,
+    };
+    let client = builder.build().map_err(unusable)?;
+    Ok(Plain { client, is_local: endpoint.is_local() })
+}
+
 fn unusable(err: reqwest::Error) -> LlmError {
     LlmError::Setup(format!("cannot make an HTTP client: {}", err.without_url()))
 }
 
 /// The well-known authorities, and those in the file that `SSL_CERT_FILE` names: a company's own, for instance.
-fn tls(config: &Config, env: &Env) -> Result<ClientConfig, LlmError> {
+fn tls(endpoint: &Endpoint, env: &Env) -> Result<ClientConfig, LlmError> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let file = env.get("SSL_CERT_FILE").filter(|it| !it.is_empty());
-    if let Some(file) = file.filter(|_| config.base_url.url().scheme() == "https") {
+    if let Some(file) = file.filter(|_| endpoint.url().scheme() == "https") {
         let found: Result<Vec<_>, _> =
             CertificateDer::pem_file_iter(&file).and_then(Iterator::collect);
         let problem = match found.map(|it| roots.add_parsable_certificates(it).0) {

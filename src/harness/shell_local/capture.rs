@@ -40,7 +40,7 @@ pub(super) struct Prints {
 
 impl Prints {
     /// For a command whose output may hold what this mask hides.
-    pub(super) fn new(spill_dir: &Path, mask: &Mask) -> Self {
+    pub(super) fn new(spill_dir: Option<&Path>, mask: &Mask) -> Self {
         let stream = || RefCell::new(Capture::new(spill_dir, mask.clone()));
         Self { stdout: stream(), stderr: stream(), ended: CancellationToken::new() }
     }
@@ -89,8 +89,8 @@ async fn pump(mut pipe: impl AsyncRead + Unpin, capture: &RefCell<Capture>) {
 }
 
 impl Capture {
-    fn new(spill_dir: &Path, mask: Mask) -> Self {
-        let spill = Spill::Unused(spill_dir.to_path_buf());
+    fn new(spill_dir: Option<&Path>, mask: Mask) -> Self {
+        let spill = spill_dir.map_or(Spill::Failed, |it| Spill::Unused(it.to_path_buf()));
         Self {
             head: Vec::new(),
             tail: VecDeque::new(),
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     fn captured(text: &[u8], cuts: &[Index], dir: &Path) -> Output {
-        let mut capture = Capture::new(dir, Mask::default());
+        let mut capture = Capture::new(Some(dir), Mask::default());
         let mut cuts: Vec<_> = cuts.iter().map(|it| it.index(text.len() + 1)).collect();
         cuts.sort_unstable();
         cuts.push(text.len());

@@ -1,77 +1,112 @@
-//! Part of `script`: the services of the agent, called by a script.
+//! Part of `script`: tools and the prompt, for scripts.
 
 use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::{Bridge, Reply, number, text};
-use crate::harness::{
-    prompt::Prompt,
-    tools::{Call, Tool, ToolResult, Tools},
+use super::{Bridge, Done, Reply, codec, number, shown, text};
+use crate::{
+    cordis::{Context, Service, Svc},
+    harness::{
+        prompt::Prompt,
+        tools::{Call, CallRequest, Tool, Tools},
+    },
 };
 
-impl Bridge {
-    /// Operations on services; none if it is not one of these.
-    pub(super) fn services(self: &Rc<Self>, operation: &str, args: &[Value]) -> Option<Reply> {
-        Some(Reply::Now(match (operation, args) {
-            ("service", [_, _, _]) => Ok(json!({ "function": null })),
-            ("tools.register", [ctx, name, description, parameters, execute]) => {
-                self.register(ctx, name, description, parameters, execute)
-            }
-            ("prompt.section", [ctx, name, order, section]) => {
-                self.section(ctx, name, order, section)
-            }
-            ("prompt.render", [ctx]) => self.render(ctx),
-            _ => return None,
-        }))
-    }
-
-    fn register(
-        self: &Rc<Self>,
-        ctx: &Value,
-        name: &Value,
-        description: &Value,
-        parameters: &Value,
-        execute: &Value,
-    ) -> Result<Value, String> {
-        let tools = self.context(ctx)?.service::<Tools>().map_err(|err| err.to_string())?;
-        let (bridge, execute) = (self.clone(), number(execute).unwrap_or_default());
-        let body = async move |call: Rc<Call>| {
-            let args = vec![
-                Value::Object(call.arguments.clone()),
-                json!({ "id": call.id, "name": call.name }),
-            ];
-            Ok(result(bridge.call(execute, args).await?))
-        };
-        let description = description.as_str().unwrap_or_default();
-        let tool = Tool::new(text(name)?, description, parameters.clone(), body);
-        Ok(self.keep(tools.register(tool).map_err(|err| err.to_string())?))
-    }
-
-    fn section(
-        &self,
-        ctx: &Value,
-        name: &Value,
-        order: &Value,
-        section: &Value,
-    ) -> Result<Value, String> {
-        let prompt = self.context(ctx)?.service::<Prompt>().map_err(|err| err.to_string())?;
-        let order = order.as_i64().and_then(|it| i32::try_from(it).ok()).unwrap_or_default();
-        let undo = prompt.section(text(name)?, order, text(section)?);
-        Ok(self.keep(undo.map_err(|err| err.to_string())?))
-    }
-
-    fn render(&self, ctx: &Value) -> Result<Value, String> {
-        let prompt = self.context(ctx)?.service::<Prompt>().map_err(|err| err.to_string())?;
-        Ok(prompt.render().into())
-    }
+/// A service as a plugin of the script sees it: declared, or found by `get`.
+pub(super) fn view<S: Service + ?Sized>(ctx: &Context) -> Result<Svc<S>, String> {
+    ctx.service::<S>().or_else(|err| ctx.get::<S>().ok_or(err)).map_err(shown)
 }
 
-/// What a tool of a script returned, as a result.
-fn result(value: Value) -> ToolResult {
-    match value {
-        Value::String(text) => ToolResult::text(text),
-        Value::Null => ToolResult::text(""),
-        other => ToolResult::text(other.to_string()),
+impl Bridge {
+    /// Operations on these services; none if it is not one of these.
+    pub(super) fn services(self: &Rc<Self>, operation: &str, args: &[Value]) -> Option<Reply> {
+        Some(match (operation, args) {
+            ("tools.register", [ctx, tool, execute]) => {
+                Reply::Now(self.register(ctx, tool, execute))
+            }
+            ("tools.schemas", [ctx]) => {
+                Reply::Now(self.tools(ctx).map(|it| codec::json(&it.schemas())))
+            }
+            ("tools.names", [ctx]) => Reply::Now(self.tools(ctx).map(|it| it.names().into())),
+            ("tools.execute", [cancel, ctx, call]) => self.execute(cancel, ctx, call),
+            ("prompt.section", [ctx, name, order, section]) => {
+                Reply::Now(self.section(ctx, name, order, section))
+            }
+            ("prompt.render", [ctx]) => Reply::Now(
+                self.context(ctx).and_then(|it| view::<Prompt>(&it)).map(|it| it.render().into()),
+            ),
+            _ => return None,
+        })
+    }
+
+    fn tools(&self, ctx: &Value) -> Result<Svc<Tools>, String> {
+        view(&self.context(ctx)?)
+    }
+
+    fn register(self: &Rc<Self>, ctx: &Value, tool: &Value, execute: &Value) -> Done {
+        let (tools, execute, bridge) = (self.tools(ctx)?, self.function(execute)?, self.clone());
+        let (name, parameters) = (text(&tool["name"])?, tool["parameters"].clone());
+        jsonschema::validator_for(&parameters)
+            .map_err(|err| format!("tool `{name}`: the parameters are no JSON Schema: {err}"))?;
+        let body = async move |call: Rc<Call>| {
+            let token = bridge.token();
+            let args = vec![call.arguments.clone().into(), codec::call(&call, token.number)];
+            let work = execute.call(args);
+            match bridge.with_signal(token.number, &call.cancel, work).await {
+                Ok(value) => Ok(codec::result(value)),
+                Err(failure) => {
+                    // The model has no use for the place, the author has.
+                    tracing::warn!("tool {}: {failure}", call.name);
+                    Err(failure.problem.into())
+                }
+            }
+        };
+        let description = tool["description"].as_str().unwrap_or_default();
+        let tool = Tool::new(name, description, parameters, body);
+        Ok(self.keep(tools.register(tool).map_err(shown)?))
+    }
+
+    fn execute(self: &Rc<Self>, cancel: &Value, ctx: &Value, call: &Value) -> Reply {
+        let request = || -> Result<_, String> {
+            let tools = self.tools(ctx)?;
+            let arguments = match &call["arguments"] {
+                Value::String(raw) => raw.clone(),
+                Value::Null => String::new(),
+                other => other.to_string(),
+            };
+            let (held, token) = self.cancellation(cancel);
+            let id = call["id"]
+                .as_str()
+                .map_or_else(|| format!("script_{}", self.number()), str::to_owned);
+            let name = text(&call["name"])?.to_owned();
+            let (problem, session, turn, step) = (None, None, 0, 0);
+            let request =
+                CallRequest { id, name, arguments, problem, cancel: token, session, turn, step };
+            Ok((tools, request, held))
+        };
+        match request() {
+            Err(problem) => Reply::Now(Err(problem)),
+            Ok((tools, request, held)) => Reply::Later(Box::pin(async move {
+                let result = tools.execute(request).await;
+                drop(held);
+                Ok(json!({
+                    "content": result.content, "isError": result.is_error, "denied": result.denied,
+                }))
+            })),
+        }
+    }
+
+    fn section(&self, ctx: &Value, name: &Value, order: &Value, section: &Value) -> Done {
+        let prompt = view::<Prompt>(&self.context(ctx)?)?;
+        let order = order.as_i64().and_then(|it| i32::try_from(it).ok());
+        let order = order.ok_or_else(|| "the order of a section is a whole number".to_owned())?;
+        Ok(self.keep(prompt.section(text(name)?, order, text(section)?).map_err(shown)?))
+    }
+
+    /// What of these numbers is a token to cancel by.
+    pub(super) fn cancel_of(&self, arg: &Value) -> tokio_util::sync::CancellationToken {
+        let known = number(arg).and_then(|it| self.cancels.borrow().get(&it).cloned());
+        known.unwrap_or_default()
     }
 }

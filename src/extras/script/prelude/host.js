@@ -2,10 +2,13 @@
 //
 // Functions never cross; a number does that stands for one. Everything else crosses as JSON.
 
+import { shown } from 'nano-cordis/inspect'
+
 const host = globalThis.__host
 delete globalThis.__host
 
 let numbers = 0
+let started = false
 const functions = new Map()
 const promises = new Map()
 const timers = new Map()
@@ -15,11 +18,13 @@ const MOST = 10000
 
 /** Asks the agent for something and waits for the answer; throws what it has against it. */
 export function now(operation, ...args) {
+  mustRun()
   return host.now(operation, ...args)
 }
 
 /** Asks for something that takes time. */
 export function later(operation, ...args) {
+  mustRun()
   // Made here, because only here it is known who asked.
   const error = new Error()
   return new Promise((resolve, reject) => {
@@ -28,6 +33,45 @@ export function later(operation, ...args) {
     host.later(promise, operation, ...args)
     promises.set(promise, { resolve, reject, error })
   })
+}
+
+/** Nobody answers while the script is loaded. */
+function mustRun() {
+  if (!started) throw new Error('this works only once the plugin is started: use it in `apply`')
+}
+
+/** As `later`, for something that an `AbortSignal` can end. */
+export async function abortable(signal, operation, ...args) {
+  signal?.throwIfAborted()
+  const number = ++numbers
+  const stop = () => later('cancel', number)
+  signal?.addEventListener('abort', stop)
+  try {
+    return await later(operation, number, ...args)
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error
+  } finally {
+    signal?.removeEventListener('abort', stop)
+  }
+}
+
+/** A thrown value in words, with its place. */
+export function explain(error) {
+  return host.explain(error)
+}
+
+const gone = new FinalizationRegistry(number => {
+  try {
+    later('release', number)
+  } catch {
+    // The plugin has ended, and everything with it.
+  }
+})
+
+/** Tells the agent when nobody here can use a number of its own any more. */
+export function release(holder, number) {
+  gone.register(holder, number)
+  return holder
 }
 
 /** The number of a function that the agent may call from now on, until it is told to forget it. */
@@ -41,6 +85,11 @@ export function onStart(callback) {
   functions.set(0, callback)
 }
 
+/** The agent need not be told: it is about to hear of it, or never knew. */
+export function forget(number) {
+  functions.delete(number)
+}
+
 /** The function that a number stands for. */
 export function shared(number) {
   return functions.get(number)
@@ -48,6 +97,7 @@ export function shared(number) {
 
 /** A signal that the agent can pull, in the shape that people know from `fetch`. */
 export function signal(number) {
+  if (!number) return undefined
   const it = new AbortSignal()
   signals.set(number, it)
   return it
@@ -55,6 +105,7 @@ export function signal(number) {
 
 const topics = {
   call(call, [number, args]) {
+    if (number === 0) started = true
     const callback = functions.get(number)
     if (!callback) return host.answer(call, false, new Error('this function is gone'))
     let result
@@ -75,8 +126,8 @@ const topics = {
       waiting.reject(waiting.error)
     }
   },
-  forget(number) {
-    functions.delete(number)
+  forget,
+  over(number) {
     signals.delete(number)
   },
   abort(number, reason) {
@@ -147,17 +198,7 @@ globalThis.AbortController = class AbortController {
 }
 
 function print(level) {
-  return (...parts) => host.log(level, parts.map(shown).join(' '))
-}
-
-function shown(part) {
-  if (typeof part === 'string') return part
-  try {
-    if (part instanceof Error) return [String(part), host.trace(String(part.stack))].filter(Boolean).join('\n')
-    return JSON.stringify(part) ?? String(part)
-  } catch {
-    return Object.prototype.toString.call(part)
-  }
+  return (...parts) => host.log(level, parts.map(it => shown(it, host.trace)).join(' '))
 }
 
 globalThis.console = {
