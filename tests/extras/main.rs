@@ -3,6 +3,7 @@
 
 mod hooks;
 mod script;
+mod script_agent;
 mod script_children;
 mod script_config;
 mod script_effects;
@@ -10,6 +11,7 @@ mod script_events;
 mod script_examples;
 mod script_exercises;
 mod script_fetch;
+mod script_leaks;
 mod script_limits;
 mod script_load;
 mod script_model;

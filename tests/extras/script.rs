@@ -163,7 +163,8 @@ impl App {
     pub(crate) async fn hears(&self, part: &str) -> Vec<String> {
         loop {
             let heard = self.heard.notified();
-            let is_there = |lines: &RefCell<Vec<String>>| lines.borrow().iter().any(|it| it.contains(part));
+            let is_there =
+                |lines: &RefCell<Vec<String>>| lines.borrow().iter().any(|it| it.contains(part));
             if is_there(&self.told) {
                 return self.told.take();
             }
@@ -189,7 +190,8 @@ impl App {
 /// The list that names these scripts, after the tools and a quick watcher.
 pub(crate) fn list(scripts: &[&str]) -> String {
     let entry = |(at, name): (usize, &&str)| format!("- {{ id: s{at}, name: {name} }}\n");
-    let first = "- { id: tools, name: tools }\n- { id: hmr, name: hmr, config: { debounceMs: 20 } }\n";
+    let first =
+        "- { id: tools, name: tools }\n- { id: hmr, name: hmr, config: { debounceMs: 20 } }\n";
     first.to_owned() + &scripts.iter().enumerate().map(entry).collect::<String>()
 }
 

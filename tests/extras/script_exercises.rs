@@ -30,7 +30,7 @@ fn result(session: &Session) -> String {
 }
 
 fn calls(name: &str, arguments: &Value) -> Value {
-    json!([{ "calls": [{ "name": name, "arguments": arguments }] }, { "text": "done" }])
+    json!([{ "tool": name, "args": arguments }, { "content": "done" }])
 }
 
 #[test]

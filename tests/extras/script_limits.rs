@@ -4,19 +4,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::script::{App, run, tool};
+use crate::script::{run, tool};
 
 const OVERRUN: &str = "it ran for more than 1000 ms without a pause and was stopped";
 const MEMORY: &str = "it needed more than 64 MiB of memory";
 
 /// A script with a tool `probe` that does this, and one `after` that still works.
 fn with_after(body: &str) -> String {
-    let script = tool(body);
-    script.replace("{ ctx.tools", "{ ctx.tools").replacen(
-        "  ctx.tools.register('probe'",
-        "  ctx.tools.register('after', 'Works.', { type: 'object' }, () => 'still works')\n  ctx.tools.register('probe'",
-        1,
-    )
+    let after = "  ctx.tools.register('after', 'Works.', { type: 'object' }, () => 'still works')";
+    tool(body).replacen("  ctx.tools", &format!("{after}\n  ctx.tools"), 1)
 }
 
 #[test]
@@ -30,11 +26,17 @@ fn a_tool_that_does_not_end_is_stopped_and_the_next_call_works() {
             ("/^(a+)+$/.test('a'.repeat(64) + 'b')", OVERRUN),
             ("return { get x() { while (true) {} } }", OVERRUN),
             ("return { toJSON() { while (true) {} } }", OVERRUN),
-            ("try { while (true) {} } catch { return 'caught' } finally { while (true) {} }", OVERRUN),
+            (
+                "try { while (true) {} } catch { return 'caught' } finally { while (true) {} }",
+                OVERRUN,
+            ),
             ("for (;;) ctx.get('nothing')", OVERRUN),
             ("const f = () => f(); f()", "RangeError: Maximum call stack size exceeded"),
             ("JSON.parse('['.repeat(1e6))", "Error"),
-            ("let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a", "more than 100 levels deep"),
+            (
+                "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
+                "more than 100 levels deep",
+            ),
             ("const all = []; for (;;) all.push('x'.repeat(1e6) + all.length)", MEMORY),
             ("const all = []; for (;;) all.push({})", MEMORY),
             ("return new ArrayBuffer(1e9)", MEMORY),
@@ -44,7 +46,10 @@ fn a_tool_that_does_not_end_is_stopped_and_the_next_call_works() {
             ("return new Array(4e9)", "larger than 16 MiB"),
             ("let a = 1; for (let i = 0; i < 60; i++) a = [a, a]; return a", "larger than 16 MiB"),
             ("return JSON.stringify(Array(1e5).fill('x'.repeat(1e4)))", MEMORY),
-            ("for (let i = 0; i < 1e6; i++) setTimeout(() => {}, 1e6)", "10000 timers are set already"),
+            (
+                "for (let i = 0; i < 1e6; i++) setTimeout(() => {}, 1e6)",
+                "10000 timers are set already",
+            ),
         ] {
             let mount = app.mount(&with_after(body)).await;
 
@@ -53,7 +58,8 @@ fn a_tool_that_does_not_end_is_stopped_and_the_next_call_works() {
             mount.dispose().await;
 
             assert!(said.starts_with("Error: ") && said.contains(expected), "{body}\n{said}");
-            let refused = after.contains("cannot go on, saving its file starts it again") || after.contains(MEMORY);
+            let refused = after.contains("cannot go on, saving its file starts it again")
+                || after.contains(MEMORY);
             assert!(after == "still works" || refused, "{body}\n{after}");
             app.reports();
         }
@@ -68,7 +74,10 @@ fn where_a_run_was_stopped_is_said() {
 
         let said = app.call("probe").await;
 
-        assert!(said.starts_with("Error: probe.ts:6:") || said.starts_with("Error: probe.ts:3:"), "{said}");
+        assert!(
+            said.starts_with("Error: probe.ts:6:") || said.starts_with("Error: probe.ts:3:"),
+            "{said}"
+        );
     });
 }
 
@@ -80,7 +89,8 @@ fn a_loop_in_apply_or_in_a_cleanup_ends_and_is_reported() {
         let apply = mount.ready().await.unwrap_err().to_string();
         mount.dispose().await;
         let reports = app.reports();
-        let cleanup = app.mount("export function apply() {\n  return () => { for (;;) {} }\n}").await;
+        let cleanup =
+            app.mount("export function apply() {\n  return () => { for (;;) {} }\n}").await;
         cleanup.dispose().await;
         let effect = app.mount("export function apply(ctx) {\n  ctx.effect(() => async () => { throw new Error('bad') })\n}").await;
         effect.dispose().await;
@@ -101,14 +111,20 @@ fn what_fails_when_nobody_waits_is_reported_once_with_its_place() {
             ("setTimeout(() => { throw new Error('tick') }, 1)", "probe.ts:2:"),
             ("setTimeout(() => { for (;;) {} }, 1)", OVERRUN),
             ("Promise.reject(new Error('lost'))", "a promise failed and nobody asked: lost"),
-            ("setTimeout(async () => { await null; throw new Error('later') }, 1)", "a promise failed and nobody asked: later"),
+            (
+                "setTimeout(async () => { await null; throw new Error('later') }, 1)",
+                "a promise failed and nobody asked: later",
+            ),
         ] {
             let mount = app.mount(&format!("export function apply(ctx) {{\n  {body}\n}}")).await;
             let heard = app.hears(expected).await;
             mount.dispose().await;
 
             assert_eq!(heard.len(), 1, "{heard:?}");
-            assert!(heard[0].contains("`probe` failed in its task `script`: probe.ts:2:"), "{heard:?}");
+            assert!(
+                heard[0].contains("`probe` failed in its task `script`: probe.ts:2:"),
+                "{heard:?}"
+            );
         }
         app.mount("export async function apply() { const it = Promise.reject(1); try { await it } catch {} }").await;
     });
@@ -131,45 +147,6 @@ fn a_timer_comes_when_it_should_and_not_when_it_is_cleared() {
 
         assert_eq!(app.call("probe").await, "r1,r2,r3");
     });
-}
-
-#[test]
-fn a_script_that_does_not_keep_up_is_not_given_more_and_lives() {
-    run(async |app| {
-        app.tools().await;
-        app.mount(&with_after("const end = Date.now() + 300; while (Date.now() < end);")).await;
-        let slow = app.call("probe");
-        let arguments = json!({ "text": "x".repeat(1 << 20) }).to_string();
-
-        let flood = async {
-            let calls = (0..100).map(|_| app.call_with("after", &arguments));
-            futures_join(calls.collect()).await
-        };
-        let (_, said) = tokio::join!(slow, flood);
-        let after = app.call("after").await;
-
-        let refused = said.iter().filter(|it| it.contains("does not keep up")).count();
-        assert!(refused > 50 && refused < 100, "{refused}");
-        assert_eq!(after, "still works");
-    });
-}
-
-/// All of them, at once.
-async fn futures_join<F: Future<Output = String>>(calls: Vec<F>) -> Vec<String> {
-    let mut calls: Vec<_> = calls.into_iter().map(Box::pin).collect();
-    let mut said: Vec<Option<String>> = calls.iter().map(|_| None).collect();
-    std::future::poll_fn(|cx| {
-        for (call, said) in calls.iter_mut().zip(&mut said) {
-            if said.is_none()
-                && let std::task::Poll::Ready(it) = call.as_mut().poll(cx)
-            {
-                *said = Some(it);
-            }
-        }
-        if said.iter().all(Option::is_some) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    })
-    .await;
-    said.into_iter().flatten().collect()
 }
 
 #[test]
@@ -215,28 +192,9 @@ fn an_engine_that_cannot_even_be_interrupted_is_left_behind_and_said() {
 
         assert!(said.starts_with("Error: "), "{said}");
         let reports = app.reports();
-        assert!(reports.iter().all(|it| it.contains("its engine cannot be stopped")), "{reports:?}");
-    });
-}
-
-#[test]
-fn engines_may_go_at_any_moment() {
-    run(async |app: &App| {
-        app.tools().await;
-        let def = app.def(tool("await new Promise(done => setTimeout(done, 1)); return { a: [1, {}] }")).unwrap();
-        for round in 0..150_u64 {
-            let mount = app.root.plugin_named("probe", &def, json!(null)).unwrap();
-            let begun = round % 3 == 0 || mount.ready().await.is_ok();
-            let calls = (0..round % 5).map(|_| app.call("probe")).collect();
-            let calls = async { if begun { futures_join(calls).await } else { Vec::new() } };
-            let end = async {
-                tokio::time::sleep(Duration::from_micros(round * 37 % 2500)).await;
-                mount.dispose().await;
-            };
-
-            tokio::join!(calls, end);
-        }
-        app.reports();
-        assert_eq!(app.def("export function apply() {}").err(), None);
+        assert!(
+            reports.iter().all(|it| it.contains("its engine cannot be stopped")),
+            "{reports:?}"
+        );
     });
 }

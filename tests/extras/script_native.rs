@@ -346,7 +346,7 @@ fn a_told_event_that_a_script_fails_on_is_reported_with_its_place() {
 
         tools.register(Tool::new("another", "", json!({ "type": "object" }), body)).unwrap();
 
-        assert_eq!(world.report().await, "`fails` failed on `tools/changed`: fails.js:2:46: bad");
+        assert_eq!(world.report().await, "`fails` failed on `tools/changed`: fails.js:2:45: bad");
         world.script("quiet.js", "export function apply() {}").await;
     });
 }

@@ -74,8 +74,8 @@ fn a_script_can_be_the_shell() {
             stop
         );
 
-        assert_eq!(results[0], "go true 120000\n\n[stderr]\nhm\n\n[exit code: 2]");
-        assert_eq!(results[1], "only text\n\n[exit code: 0]");
+        assert_eq!(results[0], "go true 120000\n[stderr]\nhm\n[exit code: 2]");
+        assert_eq!(results[1], "only text\n[exit code: 0]");
         assert_eq!(results[2], "Error: refused: not that");
         assert_eq!(
             results[3],
@@ -102,7 +102,7 @@ fn a_shell_of_a_script_can_look_at_a_command_before_it_runs() {
             .await;
         world.plugin("tool-bash", json!({})).await;
 
-        assert_eq!(bash(world, "go").await, "GO 120000\n\n[exit code: 0]");
+        assert_eq!(bash(world, "go").await, "GO 120000\n[exit code: 0]");
     });
 }
 

@@ -57,10 +57,7 @@ return [Kind.B, Kind[6], Word.Up, Fast.One, Space.inner, Space.Deep.deep, dog.na
 
         let said = said(app, before, body).await;
 
-        assert_eq!(
-            said,
-            "5,C,up,1,inner,deep,rex,3,hidden,REX,1,1,x,80,g,d,8,1000,n,3"
-        );
+        assert_eq!(said, "5,C,up,1,inner,deep,rex,3,hidden,REX,1,1,x,80,g,d,8,1000,n,3");
     });
 }
 

@@ -178,9 +178,9 @@ impl World {
     pub(crate) async fn report(&self) -> String {
         loop {
             let rung = self.bell.notified();
-            let first = (!self.reports.borrow().is_empty()).then(|| self.take_report());
-            if let Some(report) = first {
-                return report;
+            let is_quiet = self.reports.borrow().is_empty();
+            if !is_quiet {
+                return self.take_report();
             }
             rung.await;
         }

@@ -123,6 +123,15 @@ impl Border {
         self.explained(Failure::thrown(value, &self.program))
     }
 
+    /// What ended a job of the engine, which no code of the script can: a job passes on what that throws. Without memory for
+    /// an error there is none.
+    pub(super) fn broken(&self, value: &Value<'_>) -> Failure {
+        if value.is_null() {
+            return self.explained(Failure::new("out of memory"));
+        }
+        self.thrown(value)
+    }
+
     /// What the engine calls `interrupted` has a reason.
     pub(super) fn explained(&self, mut failure: Failure) -> Failure {
         let problem = if self.is_stopped() {
@@ -269,7 +278,8 @@ impl Border {
     }
 
     fn answer(&self, call: u32, works: bool, value: &Value<'_>) {
-        let of_value = |problem| Failure::new(format!("what it returned: {problem}"));
+        let of_value =
+            |problem| self.explained(Failure::new(format!("what it returned: {problem}")));
         let outcome =
             if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) };
         self.reply(call, outcome);

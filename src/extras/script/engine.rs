@@ -219,3 +219,24 @@ fn unloaded(err: mpsc::RecvTimeoutError) -> Failure {
         mpsc::RecvTimeoutError::Disconnected => "its engine broke".to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BACKLOG, Backlog};
+
+    #[test]
+    fn so_much_may_wait_and_then_no_more_until_something_was_heard() {
+        let (calls, bytes) = (Backlog::default(), Backlog::default());
+        (0..BACKLOG.0).for_each(|_| calls.add(1).unwrap());
+        (0..3).for_each(|_| bytes.add(BACKLOG.1 / 2).unwrap());
+
+        let refused = [calls.add(1), bytes.add(1)].map(|it| it.unwrap_err().to_string());
+        calls.remove(1);
+        bytes.remove(BACKLOG.1 / 2);
+
+        let expected =
+            ["4096", "3"].map(|it| format!("it does not keep up: {it} calls of it are waiting"));
+        assert_eq!(refused, expected);
+        assert!(calls.add(1).is_ok() && bytes.add(1).is_ok());
+    }
+}

@@ -173,7 +173,8 @@ impl File<'_> {
     fn dynamic_import(&self, span: Span) -> Option<Import> {
         let text = span.source_text(self.source);
         let specifier = text.trim_matches(['"', '\'', '`']).to_owned();
-        let is_fixed = specifier.len() + 2 == text.len() && !specifier.contains(['"', '\'', '`', '$']);
+        let is_fixed =
+            specifier.len() + 2 == text.len() && !specifier.contains(['"', '\'', '`', '$']);
         let place = self.place(span.start);
         is_fixed.then_some(Import { specifier, names: Vec::new(), place })
     }
@@ -185,7 +186,7 @@ impl File<'_> {
         }
         let before = &self.source[..offset];
         let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count() + 1;
         let small = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
         Place { file: self.shown.to_owned(), line: small(line), column: small(column) }
     }

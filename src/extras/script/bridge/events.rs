@@ -107,12 +107,7 @@ impl Bridge {
 
     pub(super) fn raise(&self, ctx: &Value, event: &Value, values: &Value) -> Done {
         let (ctx, event) = (self.context(ctx)?, text(event)?);
-        let mut values = values.clone();
-        let mask = crate::harness::env::mask::Mask::new(
-            self.env.as_ref().map(|it| it.secrets()).unwrap_or_default(),
-        );
-        mask.value(&mut values);
-        let line = values[0].as_str().map(str::to_owned);
+        let line = values[0].as_str().map(|it| self.masked(it));
         let line = line.ok_or_else(|| format!("`{event}` wants a text"))?;
         match event {
             "cordis/notice" => ctx.emit(&Notice(line)),

@@ -50,14 +50,16 @@ impl Llm for ScriptLlm {
         bridge.deltas.borrow_mut().insert(token.number, on_delta);
         let going = self.chat.call(vec![asked(&request), token.number.into()]);
         Box::pin(async move {
-            tokio::select! {
+            let reply = tokio::select! {
                 biased;
                 () = cancel.cancelled() => {
                     bridge.abort(token.number);
                     Err(LlmError::Cancelled)
                 }
                 reply = going => reply.map_err(failed).and_then(|it| answer(&it)),
-            }
+            };
+            drop(token);
+            reply
         })
     }
 }

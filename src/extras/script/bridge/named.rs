@@ -128,7 +128,7 @@ impl Bridge {
     fn listener_failed(&self, ctx: &Value, event: &Value, id: &Value, problem: &Value) -> Done {
         let listening = self.find(ctx, event, id)?.map(|it| it.ctx().clone());
         let listening = listening.map_or_else(|| self.context(ctx), Ok)?;
-        listening.listener_failed(text(event)?, text(problem)?.into());
+        listening.listener_failed(text(event)?, self.masked(text(problem)?).into());
         Ok(Value::Null)
     }
 }

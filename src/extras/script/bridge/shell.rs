@@ -87,7 +87,7 @@ impl Shell for ScriptShell {
                 cancel.cancelled().await;
                 sleep(LAST_WORD).await;
             };
-            tokio::select! {
+            let result = tokio::select! {
                 biased;
                 said = bridge.with_signal(token.number, &cancel, work) => read(said, timeout_ms),
                 () = given_up => ended(false, true),
@@ -95,7 +95,9 @@ impl Shell for ScriptShell {
                     bridge.abort(token.number);
                     ended(true, false)
                 }
-            }
+            };
+            drop(token);
+            result
         })
     }
 }
