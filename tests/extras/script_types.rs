@@ -35,7 +35,7 @@ fn members(begin: &str) -> BTreeSet<String> {
 }
 
 /// Names that are declared with one of these words at the begin of a line.
-fn declared<'a>(lines: impl Iterator<Item = &'a str>, words: &[&str]) -> BTreeSet<String> {
+fn declared(lines: impl Iterator<Item = &'_ str>, words: &[&str]) -> BTreeSet<String> {
     let name = |line: &str| {
         let rest = words.iter().find_map(|it| line.strip_prefix(it))?;
         Some(rest.chars().take_while(|it| it.is_alphanumeric()).collect())
