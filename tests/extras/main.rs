@@ -3,10 +3,28 @@
 
 mod hooks;
 mod mcp;
+mod script;
+mod script_agent;
+mod script_children;
 mod script_config;
 mod script_effects;
+mod script_events;
 mod script_examples;
+mod script_exercises;
+mod script_fetch;
+mod script_leaks;
+mod script_limits;
+mod script_load;
+mod script_model;
+mod script_native;
+mod script_places;
+mod script_reload;
+mod script_services;
+mod script_shell;
+mod script_trust;
 mod script_types;
+mod script_typescript;
+mod script_values;
 mod script_world;
 
 #[path = "../harness/server.rs"]

@@ -243,7 +243,9 @@ fn timers_go_with_the_plugin_and_leave_nothing_when_they_have_fired() {
             .await;
 
         world.until("three").await;
-        world.script("other.js", "export function apply(ctx) { ctx.emit('cordis/notice', 'end') }").await;
+        world
+            .script("other.js", "export function apply(ctx) { ctx.emit('cordis/notice', 'end') }")
+            .await;
         world.until("end").await;
         let left = mount.effect_count();
         mount.dispose().await;
@@ -303,7 +305,8 @@ fn a_context_cannot_be_made_and_its_parts_cannot_be_set_or_offered() {
 #[test]
 fn a_start_that_never_ends_does_not_keep_the_plugin() {
     run(async |world| {
-        let mount = world.mount("never.js", "export const apply = () => new Promise(() => {})", json!({}));
+        let mount =
+            world.mount("never.js", "export const apply = () => new Promise(() => {})", json!({}));
         tokio::task::yield_now().await;
 
         mount.dispose().await;

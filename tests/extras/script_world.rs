@@ -6,16 +6,14 @@
 use std::{cell::RefCell, fs, rc::Rc, time::Duration};
 
 use nano_cordis::{
-    cordis::{
-        Builtins, Context, ModuleSource, Mount, Notice, PluginDef, State, Warning, plugin,
-    },
+    cordis::{Builtins, Context, ModuleSource, Mount, Notice, PluginDef, State, Warning, plugin},
     extras::script::Scripts,
     harness::{
         agent_loop, approval,
         env::Env,
-        llm_fake, prompt, session, shell_local,
+        llm_fake, prompt, session,
         session::Session,
-        tool_bash,
+        shell_local, tool_bash,
         tools::{self, CallRequest, ToolResult, Tools},
     },
 };
@@ -51,7 +49,8 @@ pub(crate) struct World {
 
 impl World {
     fn new() -> Self {
-        let (reports, notes): (Rc<RefCell<Vec<String>>>, Rc<RefCell<Vec<String>>>) = Default::default();
+        let (reports, notes): (Rc<RefCell<Vec<String>>>, Rc<RefCell<Vec<String>>>) =
+            Default::default();
         let bell: Rc<Notify> = Rc::default();
         let (seen, ring) = (reports.clone(), bell.clone());
         let root = Context::root_with(move |report| {
@@ -179,9 +178,9 @@ impl World {
     pub(crate) async fn report(&self) -> String {
         loop {
             let rung = self.bell.notified();
-            let first = (!self.reports.borrow().is_empty()).then(|| self.take_report());
-            if let Some(report) = first {
-                return report;
+            let is_quiet = self.reports.borrow().is_empty();
+            if !is_quiet {
+                return self.take_report();
             }
             rung.await;
         }

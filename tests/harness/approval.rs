@@ -290,8 +290,12 @@ fn a_new_tool_that_no_pattern_covers_is_told_once() {
         guarded(it, json!(["rm", "echo"])).await;
         settle().await;
 
-        it.mount_tool(|| tool("date", async |_| Ok(String::new()))).await;
+        let date = it.mount_tool(|| tool("date", async |_| Ok(String::new()))).await;
         it.mount_tool(|| tool("mkdir", async |_| Ok(String::new()))).await;
+        settle().await;
+        date.dispose().await;
+        settle().await;
+        it.mount_tool(|| tool("date", async |_| Ok(String::new()))).await;
         settle().await;
 
         assert_eq!(*notices.borrow(), ["date: runs without asking", "mkdir: runs without asking"]);

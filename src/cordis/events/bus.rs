@@ -120,7 +120,10 @@ impl Context {
     }
 
     /// The list of an event, if it is one of this type; nobody is told if it is not.
-    pub(super) fn list_of<F: ?Sized + 'static>(&self, event: &str) -> Result<Option<Rc<List<F>>>, Error> {
+    pub(super) fn list_of<F: ?Sized + 'static>(
+        &self,
+        event: &str,
+    ) -> Result<Option<Rc<List<F>>>, Error> {
         let list = self.kernel.bus.lists.borrow().get(event).cloned();
         let typed = list.map(|list| list.into_any().downcast());
         typed.transpose().map_err(|_| Error::EventMismatch { event: event.into() })

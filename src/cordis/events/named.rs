@@ -30,19 +30,17 @@ impl NamedListener {
 
 impl Context {
     /// Listens to an event by its name. [`Error::EventMismatch`] if a type stands for it.
-    pub fn on_named(
-        &self,
-        event: &str,
-        order: i32,
-        listener: impl Any,
-    ) -> Result<Undo, Error> {
-        self.listen::<dyn Any>(event, order, |ctx, live| Rc::new(Listener { ctx, live, call: listener }))
+    pub fn on_named(&self, event: &str, order: i32, listener: impl Any) -> Result<Undo, Error> {
+        self.listen::<dyn Any>(event, order, |ctx, live| {
+            Rc::new(Listener { ctx, live, call: listener })
+        })
     }
 
     /// Those that listen to an event by its name now, in order. [`Error::EventMismatch`] if a type stands for it.
     pub fn named(&self, event: &str) -> Result<Vec<NamedListener>, Error> {
         let list = self.list_of::<dyn Any>(event)?;
-        Ok(list.map_or_else(Vec::new, |list| list.all().iter().cloned().map(NamedListener).collect()))
+        Ok(list
+            .map_or_else(Vec::new, |list| list.all().iter().cloned().map(NamedListener).collect()))
     }
 
     /// Reports that a listener of this plugin failed after the dispatch had ended.

@@ -54,8 +54,8 @@ impl Tidy<'_> {
             let named = shapes.iter().filter_map(|it| properties(it)?.get(key));
             let mut known = named.chain(shapes.iter().filter_map(|it| others(it))).peekable();
             if known.peek().is_none() && !is_open {
-                let names = shapes.iter().filter_map(|it| properties(it)).flat_map(Map::keys);
-                let near = nearest(key, names.map(String::as_str));
+                let all = shapes.iter().filter_map(|it| properties(it)).flat_map(Map::keys);
+                let near = nearest(key, all.map(String::as_str));
                 self.unknown.push(UnknownKey { path: join(path, key), near });
             }
             if let Some(schema) = known.next() {

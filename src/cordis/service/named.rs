@@ -18,6 +18,9 @@ impl Context {
     }
 
     fn view_any(&self, provision: &Provision) -> Svc<dyn Any> {
-        Svc { value: provision.value.clone(), ctx: Self { origin: provision.owner, ..self.clone() } }
+        Svc {
+            value: provision.value.clone(),
+            ctx: Self { origin: provision.owner, ..self.clone() },
+        }
     }
 }

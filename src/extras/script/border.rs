@@ -20,7 +20,7 @@ use tokio::sync::{mpsc as requests, oneshot};
 
 use super::{
     engine::{Answer, Outcome, Request},
-    failure::Failure,
+    failure::{Failure, Place},
     machine::MEMORY,
     program::Program,
     timers::Timers,
@@ -47,6 +47,8 @@ pub(super) struct Border {
     /// The processor time at which the run has used up its budget.
     deadline: Cell<Duration>,
     overrun: Cell<bool>,
+    /// Where it was then, once that is known.
+    stopped_at: RefCell<Option<Place>>,
     steps: Cell<u32>,
     replies: RefCell<HashMap<u32, oneshot::Sender<Outcome>>>,
     calls: Cell<u32>,
@@ -68,6 +70,7 @@ impl Border {
             loading: Cell::new(true),
             deadline: Cell::default(),
             overrun: Cell::default(),
+            stopped_at: RefCell::default(),
             steps: Cell::default(),
             replies: RefCell::default(),
             calls: Cell::default(),
@@ -83,6 +86,7 @@ impl Border {
     /// A run begins.
     pub(super) fn arm(&self) {
         self.overrun.set(false);
+        self.stopped_at.take();
         self.deadline.set(processor_time() + BUDGET);
     }
 
@@ -119,11 +123,23 @@ impl Border {
         self.explained(Failure::thrown(value, &self.program))
     }
 
+    /// What ended a job of the engine, which no code of the script can: a job passes on what that throws. Without memory for
+    /// an error there is none.
+    pub(super) fn broken(&self, value: &Value<'_>) -> Failure {
+        if value.is_null() {
+            return self.explained(Failure::new("out of memory"));
+        }
+        self.thrown(value)
+    }
+
     /// What the engine calls `interrupted` has a reason.
-    pub(super) fn explained(&self, failure: Failure) -> Failure {
+    pub(super) fn explained(&self, mut failure: Failure) -> Failure {
         let problem = if self.is_stopped() {
             "the script is being stopped".to_owned()
         } else if self.overrun.get() {
+            let mut stopped_at = self.stopped_at.borrow_mut();
+            failure.place = stopped_at.take().or(failure.place);
+            stopped_at.clone_from(&failure.place);
             format!(
                 "it ran for more than {} ms without a pause and was stopped",
                 BUDGET.as_millis()
@@ -262,13 +278,15 @@ impl Border {
     }
 
     fn answer(&self, call: u32, works: bool, value: &Value<'_>) {
-        let of_value = |problem| Failure::new(format!("what it returned: {problem}"));
+        let of_value =
+            |problem| self.explained(Failure::new(format!("what it returned: {problem}")));
         let outcome =
             if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) };
         self.reply(call, outcome);
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "so the engine hands them over")]
 fn log(level: String, text: String) {
     match level.as_str() {
         "error" => tracing::error!(target: "nano_cordis::script", "{text}"),

@@ -159,7 +159,12 @@ impl Bridge {
             return Box::pin(async { Err(Failure::new("the script has ended")) });
         };
         let env = self.env.clone();
-        Box::pin(async move { masked(going.await, env.as_deref()) })
+        Box::pin(async move { masked(going.await, &mask(env.as_deref())) })
+    }
+
+    /// A text without what a plugin called secret.
+    fn masked(&self, text: &str) -> String {
+        mask(self.env.as_deref()).text(text).into_owned()
     }
 
     fn tell(&self, topic: &'static str, number: u32, value: Value) {
@@ -252,14 +257,20 @@ impl Bridge {
     }
 }
 
-fn masked(outcome: Outcome, env: Option<&Env>) -> Outcome {
-    let mask = Mask::new(env.map(Env::secrets).unwrap_or_default());
+fn mask(env: Option<&Env>) -> Mask {
+    Mask::new(env.map(Env::secrets).unwrap_or_default())
+}
+
+fn masked(outcome: Outcome, mask: &Mask) -> Outcome {
     match outcome {
         Ok(mut value) => {
             mask.value(&mut value);
             Ok(value)
         }
-        Err(failure) => Err(Failure { problem: mask.text(&failure.problem).into_owned(), ..failure }),
+        Err(failure) => {
+            let problem = mask.text(&failure.problem).into_owned();
+            Err(Failure { problem, ..failure })
+        }
     }
 }
 

@@ -123,19 +123,23 @@ impl Engine {
             }
             Err(failure) => drop(loaded.send(Err(failure))),
         };
-        let life = move || {
+        let whole = move || {
             drop(guarded(live));
             drop(alive);
         };
         thread::Builder::new()
             .name("script".into())
             .stack_size(STACK)
-            .spawn(life)
+            .spawn(whole)
             .map_err(|err| Failure::new(format!("no thread could be started: {err}")))?;
         let exports = exports.recv_timeout(LOADING).unwrap_or_else(|err| Err(unloaded(err)))?;
         Ok((engine, exports, requests))
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it was made for this, and is gone when it is sent"
+    )]
     /// Calls a function of the script. Dropping the future forgets the answer, not the call.
     pub(super) fn call(
         &self,
@@ -157,6 +161,10 @@ impl Engine {
         }
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it was made for this, and is gone when it is sent"
+    )]
     /// Tells the script something.
     pub(super) fn tell(&self, topic: &'static str, number: u32, value: Value) {
         self.send(Message::Tell { topic, number, text: value.to_string() });
@@ -218,4 +226,25 @@ fn unloaded(err: mpsc::RecvTimeoutError) -> Failure {
         }
         mpsc::RecvTimeoutError::Disconnected => "its engine broke".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BACKLOG, Backlog};
+
+    #[test]
+    fn so_much_may_wait_and_then_no_more_until_something_was_heard() {
+        let (calls, bytes) = (Backlog::default(), Backlog::default());
+        (0..BACKLOG.0).for_each(|_| calls.add(1).unwrap());
+        (0..3).for_each(|_| bytes.add(BACKLOG.1 / 2).unwrap());
+
+        let refused = [calls.add(1), bytes.add(1)].map(|it| it.unwrap_err().to_string());
+        calls.remove(1);
+        bytes.remove(BACKLOG.1 / 2);
+
+        let expected =
+            ["4096", "3"].map(|it| format!("it does not keep up: {it} calls of it are waiting"));
+        assert_eq!(refused, expected);
+        assert!(calls.add(1).is_ok() && bytes.add(1).is_ok());
+    }
 }

@@ -72,7 +72,8 @@ impl Failure {
     /// A thrown value: an `Error` as a rule, but anything can be thrown.
     pub(super) fn thrown(value: &Value<'_>, program: &Program) -> Self {
         let Some(object) = value.as_object().filter(|it| it.is_error()) else {
-            return Self::new(format!("{} was thrown, which is no Error", shown(value)));
+            let hint = if value.is_null() { ", or there was no memory left for one" } else { "" };
+            return Self::new(format!("{} was thrown, which is no Error{hint}", shown(value)));
         };
         let (name, message) = (text(object, "name"), text(object, "message").unwrap_or_default());
         let stack = text(object, "stack").unwrap_or_default();

@@ -193,7 +193,8 @@ impl Machine {
                 Ok(false) => return Ok(()),
                 Ok(true) => {}
                 Err(job) => {
-                    self.border.give_up(&job.0.with(|ctx| self.border.thrown(&ctx.catch())))
+                    let failure = job.0.with(|ctx| self.border.broken(&ctx.catch()));
+                    self.border.give_up(&failure);
                 }
             }
         }

@@ -83,9 +83,16 @@ impl Program {
 }
 
 impl Module {
-    /// A place in the code, counted from 1, as one in the source.
+    /// A place in the code as one in the source. The engine counts from 1, and in bytes; editors count as JavaScript does.
     pub(super) fn place(&self, line: u32, column: u32) -> Place {
-        let code = (line.saturating_sub(1), column.saturating_sub(1));
+        let line = line.saturating_sub(1);
+        let text = self.code.split('\n').nth(line as usize).unwrap_or_default();
+        let mut before = (column as usize).saturating_sub(1).min(text.len());
+        while !text.is_char_boundary(before) {
+            before -= 1;
+        }
+        let column = text[..before].encode_utf16().count();
+        let code = (line, u32::try_from(column).unwrap_or(u32::MAX));
         let after = self.positions.partition_point(|it| it.code <= code);
         let (line, column) = match after.checked_sub(1).and_then(|at| self.positions.get(at)) {
             Some(it) if it.code.0 == code.0 => it.source,

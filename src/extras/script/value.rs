@@ -17,7 +17,7 @@ const LARGEST: usize = 16 << 20;
 /// Beyond it a double does not tell neighbouring whole numbers apart.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 /// Things whose content is not in their properties.
-const OPAQUE: [&str; 14] = [
+const OPAQUE: [&str; 13] = [
     "Map",
     "Set",
     "WeakMap",
@@ -30,7 +30,6 @@ const OPAQUE: [&str; 14] = [
     "DataView",
     "TypedArray",
     "Iterator",
-    "Generator",
     "Error",
 ];
 
@@ -135,15 +134,17 @@ impl<'js> Walk<'js> {
             return Err(self.refuse(&kind));
         }
         let mut map = Map::new();
-        for property in object.props::<rquickjs::String<'js>, Value<'js>>() {
-            let (key, value) = property.map_err(|err| self.unreadable(object.ctx(), &err))?;
-            let key =
+        for key in object.keys::<rquickjs::String<'js>>() {
+            let key = key.map_err(|err| self.unreadable(object.ctx(), &err))?;
+            let name =
                 key.to_string().map_err(|_| self.refuse("named by half of a surrogate pair"))?;
-            self.grow(key.len())?;
-            if !value.is_undefined() {
-                let read = self.at(key.clone(), |walk| walk.read(&value))?;
-                map.insert(key, read);
-            }
+            self.grow(name.len())?;
+            let read = self.at(name.clone(), |walk| {
+                let value = object.get::<_, Value<'js>>(key);
+                let value = value.map_err(|err| walk.unreadable(object.ctx(), &err))?;
+                if value.is_undefined() { Ok(None) } else { walk.read(&value).map(Some) }
+            })?;
+            map.extend(read.map(|it| (name, it)));
         }
         Ok(Json::Object(map))
     }
@@ -212,7 +213,8 @@ fn opaque(object: &Object<'_>) -> Option<String> {
     for _ in 0..16 {
         let kind = class_of(ancestor.as_ref()?);
         if let Some(kind) = kind.filter(|it| OPAQUE.contains(&it.as_str())) {
-            return Some(format!("a {kind}"));
+            let article = if kind.starts_with(['A', 'I']) { "an" } else { "a" };
+            return Some(format!("{article} {kind}"));
         }
         ancestor = ancestor?.get_prototype();
     }

@@ -60,9 +60,11 @@ impl Coverage {
     fn tell_open_tools(&self, ctx: &Context) {
         let names = self.tools.names().into_iter();
         let open: BTreeSet<String> = names.filter(|name| !self.guarded.covers(name)).collect();
-        let told = self.told.replace(open.clone());
+        // A tool that went and came back, as at each reload of its script, is no news.
+        let news: Vec<_> = open.difference(&self.told.borrow()).cloned().collect();
+        self.told.borrow_mut().extend(news.iter().cloned());
         let mut families: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
-        for name in open.difference(&told) {
+        for name in &news {
             families.entry(family(name)).or_default().push(name);
         }
         for (family, names) in families {

@@ -76,7 +76,8 @@ pub(crate) struct Plain {
 
 /// Makes one: the same proxies and authorities, and no redirect either. It is used once, so no connection is kept.
 pub(crate) fn plain(address: &Url, env: &Env) -> Result<Plain, LlmError> {
-    let endpoint = Endpoint::try_from(address.origin().ascii_serialization()).map_err(LlmError::Setup)?;
+    let endpoint =
+        Endpoint::try_from(address.origin().ascii_serialization()).map_err(LlmError::Setup)?;
     let builder = Client::builder()
         .user_agent(concat!("nano-cordis/", env!("CARGO_PKG_VERSION")))
         .tls_backend_preconfigured(tls(&endpoint, env)?)

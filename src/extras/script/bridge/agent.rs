@@ -20,9 +20,10 @@ impl Bridge {
     /// Operations on these services; none if it is not one of these.
     pub(super) fn agent(self: &Rc<Self>, operation: &str, args: &[Value]) -> Option<Reply> {
         Some(match (operation, args) {
-            ("session.open", [ctx]) => Reply::Now(self.sessions(ctx).map(|it| {
-                it.open().iter().map(|it| codec::session(it)).collect()
-            })),
+            ("session.open", [ctx]) => Reply::Now(
+                self.sessions(ctx)
+                    .map(|it| it.open().iter().map(|it| codec::session(it)).collect()),
+            ),
             ("session.create", [ctx]) => Reply::Now(
                 self.sessions(ctx)
                     .and_then(|it| it.create().map(|it| codec::session(&it)).map_err(shown)),

@@ -2,13 +2,12 @@
 //!
 //! Watch for: whatever a script says where a decision is asked for is read strictly. What it does not say is a no.
 
-use std::rc::Rc;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cordis::{BoxError, Emit, Applied, Notice, Serial, Warning, Waterfall},
+    cordis::{Applied, BoxError, Emit, Notice, Serial, Warning, Waterfall},
     harness::{
         agent_loop::{
             AgentRequest, AssistantDelta, RequestConfig, RequestDraft, Stopping, TurnStopping,
@@ -39,7 +38,9 @@ pub(super) trait Asked {
 }
 
 /// What `next()` gives a script.
-pub(super) trait Wrapped: Waterfall + Asked<Input = <Self as Waterfall>::Input, Output = <Self as Waterfall>::Output> {
+pub(super) trait Wrapped:
+    Waterfall + Asked<Input = <Self as Waterfall>::Input, Output = <Self as Waterfall>::Output>
+{
     fn said(output: &<Self as Waterfall>::Output) -> Value;
 }
 
@@ -100,7 +101,9 @@ impl Asked for PreExecute {
             (Some("allow"), _) => Verdict::Allow,
             (Some("deny"), Some(reason)) => Verdict::Deny(reason.to_owned()),
             (Some("deny"), None) => Verdict::Deny("a plugin refused this call".to_owned()),
-            _ => Verdict::Deny("a plugin gave no verdict on this call, so it was refused".to_owned()),
+            _ => {
+                Verdict::Deny("a plugin gave no verdict on this call, so it was refused".to_owned())
+            }
         })
     }
 }
@@ -128,7 +131,8 @@ impl Asked for PostExecute {
 
     fn read(said: &Value) -> Result<ToolResult, BoxError> {
         let content = said["content"].as_str();
-        let content = content.ok_or("a result is `{ content, isError }`, and `content` is a text")?;
+        let content =
+            content.ok_or("a result is `{ content, isError }`, and `content` is a text")?;
         let is_error = said["isError"].as_bool().unwrap_or_default();
         Ok(ToolResult { content: content.to_owned(), is_error, denied: false })
     }
@@ -272,11 +276,9 @@ pub(super) fn json<T: serde::Serialize>(value: &T) -> Value {
 }
 
 /// A value that a script made.
-pub(super) fn parsed<T: serde::de::DeserializeOwned>(what: &str, value: &Value) -> Result<T, String> {
+pub(super) fn parsed<T: serde::de::DeserializeOwned>(
+    what: &str,
+    value: &Value,
+) -> Result<T, String> {
     T::deserialize(value).map_err(|err| format!("{what}: {err}"))
-}
-
-/// A shared value of a type that scripts have a view of.
-pub(super) fn shared<T: 'static>(value: &dyn std::any::Any) -> Option<Rc<T>> {
-    value.downcast_ref::<Rc<T>>().cloned()
 }

@@ -6,12 +6,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 
 use super::{Bridge, Done, Reply, number, shown, text};
-use crate::{
-    cordis::{Cleanup, Context, LocalBoxFuture, Mount, PluginDef, Waited},
-    extras::script::failure::Failure,
-};
+use crate::cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Mount, PluginDef, Waited};
 
-type Body = LocalBoxFuture<'static, Result<Option<Cleanup>, crate::cordis::BoxError>>;
+type Body = LocalBoxFuture<'static, Result<Option<Cleanup>, BoxError>>;
 
 impl Bridge {
     /// Operations of the kernel; none if it is not one of these.
@@ -122,8 +119,8 @@ impl Bridge {
     /// Something failed in the script that nobody waits for.
     fn complain(&self, problem: &Value) -> Done {
         let Ok(ctx) = self.context(&super::ROOT.into()) else { return Ok(Value::Null) };
-        let problem = super::masked(Err(Failure::new(text(problem)?)), self.env.as_deref());
-        let failing = ctx.spawn("script", async move |_| problem.map(drop));
+        let problem: BoxError = self.masked(text(problem)?).into();
+        let failing = ctx.spawn::<Result<(), BoxError>>("script", async move |_| Err(problem));
         failing.map(|_| Value::Null).map_err(shown)
     }
 }

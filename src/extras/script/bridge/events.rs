@@ -107,12 +107,7 @@ impl Bridge {
 
     pub(super) fn raise(&self, ctx: &Value, event: &Value, values: &Value) -> Done {
         let (ctx, event) = (self.context(ctx)?, text(event)?);
-        let mut values = values.clone();
-        let mask = crate::harness::env::mask::Mask::new(
-            self.env.as_ref().map(|it| it.secrets()).unwrap_or_default(),
-        );
-        mask.value(&mut values);
-        let line = values[0].as_str().map(str::to_owned);
+        let line = values[0].as_str().map(|it| self.masked(it));
         let line = line.ok_or_else(|| format!("`{event}` wants a text"))?;
         match event {
             "cordis/notice" => ctx.emit(&Notice(line)),
@@ -138,7 +133,12 @@ impl Bridge {
         ctx.on_at(order, listener).map_err(shown)
     }
 
-    fn wrapped<E: Wrapped>(self: &Rc<Self>, ctx: &Context, order: i32, to: Rc<Callback>) -> Listening {
+    fn wrapped<E: Wrapped>(
+        self: &Rc<Self>,
+        ctx: &Context,
+        order: i32,
+        to: Rc<Callback>,
+    ) -> Listening {
         let bridge = self.clone();
         let listener = async move |ctx: Context, input: Rc<_>, next: crate::cordis::Next<E>| {
             let token = bridge.next(move || {
@@ -174,22 +174,23 @@ impl Bridge {
     // out stays out, and nothing can be put in.
     fn environment(self: &Rc<Self>, ctx: &Context, order: i32, to: Rc<Callback>) -> Listening {
         let bridge = self.clone();
-        let listener = async move |ctx: Context, _: Rc<Vars>, next: crate::cordis::Next<ShellEnv>| {
-            let vars = next.run().await?;
-            let names: Value = vars.keys().map(|it| json!(it.to_string_lossy())).collect();
-            let given = names.clone();
-            let token = bridge.next(move || {
-                let given = given.clone();
-                Box::pin(async move { Ok(given) })
-            });
-            let work = to.call(vec![json!([names]), token.number.into()]);
-            let kept = answered(&ctx, work).await?;
-            let kept = kept.as_array().ok_or("`shell/env` wants a list of names")?.clone();
-            let stays = |name: &std::ffi::OsString| {
-                kept.iter().any(|it| it.as_str() == Some(&*name.to_string_lossy()))
+        let listener =
+            async move |ctx: Context, _: Rc<Vars>, next: crate::cordis::Next<ShellEnv>| {
+                let vars = next.run().await?;
+                let names: Value = vars.keys().map(|it| json!(it.to_string_lossy())).collect();
+                let given = names.clone();
+                let token = bridge.next(move || {
+                    let given = given.clone();
+                    Box::pin(async move { Ok(given) })
+                });
+                let work = to.call(vec![json!([names]), token.number.into()]);
+                let kept = answered(&ctx, work).await?;
+                let kept = kept.as_array().ok_or("`shell/env` wants a list of names")?.clone();
+                let stays = |name: &std::ffi::OsString| {
+                    kept.iter().any(|it| it.as_str() == Some(&*name.to_string_lossy()))
+                };
+                Ok(vars.into_iter().filter(|(name, _)| stays(name)).collect())
             };
-            Ok(vars.into_iter().filter(|(name, _)| stays(name)).collect())
-        };
         ctx.intercept_at::<ShellEnv>(order, listener).map_err(shown)
     }
 }

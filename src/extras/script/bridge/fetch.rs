@@ -57,7 +57,9 @@ struct Asking {
 impl Bridge {
     /// The operation, if it is this one.
     pub(super) fn fetching(self: &Rc<Self>, operation: &str, args: &[Value]) -> Option<Reply> {
-        let ("fetch", [cancel, url, method, headers, body]) = (operation, args) else { return None };
+        let ("fetch", [cancel, url, method, headers, body]) = (operation, args) else {
+            return None;
+        };
         let asking = match Asking::read(url, method, headers, body) {
             Ok(asking) => asking,
             Err(problem) => return Some(Reply::Now(Err(problem))),
@@ -78,7 +80,9 @@ impl Bridge {
     async fn fetch(&self, mut asking: Asking) -> Done {
         for _ in 0..=REDIRECTS {
             let response = self.send(&asking).await?;
-            let Some(target) = redirect(&response, &asking.url)? else { return read(response).await };
+            let Some(target) = redirect(&response, &asking.url)? else {
+                return read(response).await;
+            };
             asking.follow(target, response.status());
         }
         Err(format!("more than {REDIRECTS} redirects"))
@@ -123,13 +127,15 @@ impl Asking {
             return Err(format!("fetch: an address of kind {} cannot be fetched", url.scheme()));
         }
         let method = text(method)?.to_ascii_uppercase();
-        let method = Method::from_bytes(method.as_bytes()).map_err(|err| format!("fetch: {err}"))?;
+        let method =
+            Method::from_bytes(method.as_bytes()).map_err(|err| format!("fetch: {err}"))?;
         let mut read = HeaderMap::new();
         for pair in headers.as_array().into_iter().flatten() {
             let name = HeaderName::from_bytes(text(&pair[0])?.as_bytes());
             let name = name.map_err(|_| format!("fetch: {} is no name of a header", pair[0]))?;
             let value = HeaderValue::from_str(text(&pair[1])?);
-            let value = value.map_err(|_| format!("fetch: the header `{name}` has a value that is none"))?;
+            let value = value
+                .map_err(|_| format!("fetch: the header `{name}` has a value that is none"))?;
             if !OURS.contains(&name.as_str()) {
                 read.append(name, value);
             }
@@ -157,7 +163,9 @@ impl Asking {
 
 fn redirect(response: &Response, base: &Url) -> Result<Option<Url>, String> {
     let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
-    let Some(target) = response.headers().get(LOCATION).filter(|_| is_redirect) else { return Ok(None) };
+    let Some(target) = response.headers().get(LOCATION).filter(|_| is_redirect) else {
+        return Ok(None);
+    };
     let target = target.to_str().map_err(|_| "fetch: a redirect to no address".to_owned())?;
     base.join(target).map(Some).map_err(|err| format!("fetch: a redirect to no address: {err}"))
 }
@@ -172,7 +180,10 @@ async fn read(mut response: Response) -> Done {
     while let Some(chunk) = response.chunk().await.map_err(|err| failed(&shown_url, &err))? {
         body.extend_from_slice(&chunk);
         if body.len() > LARGEST {
-            return Err(format!("fetch: {shown_url} answered with more than {} MiB", LARGEST >> 20));
+            return Err(format!(
+                "fetch: {shown_url} answered with more than {} MiB",
+                LARGEST >> 20
+            ));
         }
     }
     Ok(json!({

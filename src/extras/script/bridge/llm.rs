@@ -25,7 +25,12 @@ pub(super) struct ScriptLlm {
 }
 
 impl ScriptLlm {
-    pub(super) fn new(bridge: &Rc<Bridge>, model: String, chat: Rc<Callback>, object: Rc<Callback>) -> Self {
+    pub(super) fn new(
+        bridge: &Rc<Bridge>,
+        model: String,
+        chat: Rc<Callback>,
+        object: Rc<Callback>,
+    ) -> Self {
         Self { bridge: bridge.clone(), model, chat, _object: object }
     }
 }
@@ -45,14 +50,16 @@ impl Llm for ScriptLlm {
         bridge.deltas.borrow_mut().insert(token.number, on_delta);
         let going = self.chat.call(vec![asked(&request), token.number.into()]);
         Box::pin(async move {
-            tokio::select! {
+            let reply = tokio::select! {
                 biased;
                 () = cancel.cancelled() => {
                     bridge.abort(token.number);
                     Err(LlmError::Cancelled)
                 }
                 reply = going => reply.map_err(failed).and_then(|it| answer(&it)),
-            }
+            };
+            drop(token);
+            reply
         })
     }
 }
@@ -67,10 +74,14 @@ fn asked(request: &Request) -> Value {
 
 /// A whole reply, a message, or only its text.
 fn answer(said: &Value) -> Result<Answer, LlmError> {
-    let bad = |problem| LlmError::BadReply(format!("the script that is the model gave no reply: {problem}"));
+    let bad = |problem| {
+        LlmError::BadReply(format!("the script that is the model gave no reply: {problem}"))
+    };
     let whole = said.get("message").filter(|it| !it.is_null());
     let message = match whole.unwrap_or(said) {
-        Value::String(text) => AssistantMessage { content: Some(text.clone()), ..AssistantMessage::default() },
+        Value::String(text) => {
+            AssistantMessage { content: Some(text.clone()), ..AssistantMessage::default() }
+        }
         it if it.is_object() => codec::parsed("message", it).map_err(bad)?,
         _ => return Err(bad("it is neither a text nor a message".to_owned())),
     };

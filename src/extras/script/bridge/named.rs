@@ -38,7 +38,13 @@ impl Bridge {
         })
     }
 
-    fn listen(self: &Rc<Self>, ctx: &Value, event: &Value, order: &Value, listener: &Value) -> Done {
+    fn listen(
+        self: &Rc<Self>,
+        ctx: &Value,
+        event: &Value,
+        order: &Value,
+        listener: &Value,
+    ) -> Done {
         let (ctx, event, callback) = (self.context(ctx)?, text(event)?, self.function(listener)?);
         let order = order.as_i64().and_then(|it| i32::try_from(it).ok());
         let order = order.ok_or_else(|| "the order of a listener is a whole number".to_owned())?;
@@ -69,7 +75,12 @@ impl Bridge {
             .collect())
     }
 
-    fn find(&self, ctx: &Value, event: &Value, id: &Value) -> Result<Option<NamedListener>, String> {
+    fn find(
+        &self,
+        ctx: &Value,
+        event: &Value,
+        id: &Value,
+    ) -> Result<Option<NamedListener>, String> {
         let (ctx, id) = (self.context(ctx)?, id.as_u64());
         let found = ctx.named(text(event)?).map_err(shown)?;
         Ok(found.into_iter().find(|it| it.get::<Heard>().is_some_and(|it| Some(it.id) == id)))
@@ -117,7 +128,7 @@ impl Bridge {
     fn listener_failed(&self, ctx: &Value, event: &Value, id: &Value, problem: &Value) -> Done {
         let listening = self.find(ctx, event, id)?.map(|it| it.ctx().clone());
         let listening = listening.map_or_else(|| self.context(ctx), Ok)?;
-        listening.listener_failed(text(event)?, text(problem)?.into());
+        listening.listener_failed(text(event)?, self.masked(text(problem)?).into());
         Ok(Value::Null)
     }
 }

@@ -7,7 +7,9 @@ use std::{any::Any, rc::Rc};
 
 use serde_json::{Value, json};
 
-use super::{Bridge, Done, Reply, callback::Callback, llm::ScriptLlm, shell::ScriptShell, shown, text};
+use super::{
+    Bridge, Done, Reply, callback::Callback, llm::ScriptLlm, shell::ScriptShell, shown, text,
+};
 use crate::{
     cordis::{Context, Svc, Undo},
     harness::{llm::Llm, shell::Shell},
@@ -52,13 +54,20 @@ impl Bridge {
             }
             "shell" => {
                 let run = self.function(&offer["run"]).map_err(|_| lacks("shell", "run"))?;
-                ctx.provide::<dyn Shell>(Rc::new(ScriptShell::new(self, run, kept, &offer["local"])))
+                ctx.provide::<dyn Shell>(Rc::new(ScriptShell::new(
+                    self,
+                    run,
+                    kept,
+                    &offer["local"],
+                )))
             }
             _ => self.provide_own(&ctx, name, kept, offer)?,
         };
         let undo = undo.map_err(shown)?;
         if let (Ok(view), Some(object)) = (ctx.service_any(name), super::number(object)) {
-            self.offers.borrow_mut().insert(name.to_owned(), (Rc::downgrade(&view.shared()), object));
+            self.offers
+                .borrow_mut()
+                .insert(name.to_owned(), (Rc::downgrade(&view.shared()), object));
         }
         Ok(self.keep(undo))
     }
@@ -75,7 +84,12 @@ impl Bridge {
         Ok(ctx.provide_named(name, Rc::new(service)))
     }
 
-    fn look_up(&self, ctx: &Context, name: &str, needed: &Value) -> Result<Option<Svc<dyn Any>>, String> {
+    fn look_up(
+        &self,
+        ctx: &Context,
+        name: &str,
+        needed: &Value,
+    ) -> Result<Option<Svc<dyn Any>>, String> {
         if *needed == Value::Bool(true) {
             return ctx.service_any(name).map(Some).map_err(shown);
         }
@@ -111,7 +125,8 @@ impl Bridge {
         let (ctx, name) = (self.context(ctx)?, text(name)?);
         let gone = || format!("the service `{name}` is not there any more");
         let view = self.look_up(&ctx, name, needed)?.ok_or_else(gone)?;
-        let service = view.shared().downcast_ref::<Rc<ScriptService>>().cloned().ok_or_else(gone)?;
+        let service =
+            view.shared().downcast_ref::<Rc<ScriptService>>().cloned().ok_or_else(gone)?;
         let caller = service.invoke.bridge().name_context(view.ctx().clone());
         let going = service.invoke.call(vec![method.clone(), args.clone(), caller.into()]);
         Ok(Reply::Later(Box::pin(async move {

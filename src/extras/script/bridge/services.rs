@@ -76,7 +76,9 @@ impl Bridge {
                 other => other.to_string(),
             };
             let (held, token) = self.cancellation(cancel);
-            let id = call["id"].as_str().map_or_else(|| format!("script_{}", self.number()), str::to_owned);
+            let id = call["id"]
+                .as_str()
+                .map_or_else(|| format!("script_{}", self.number()), str::to_owned);
             let name = text(&call["name"])?.to_owned();
             let (problem, session, turn, step) = (None, None, 0, 0);
             let request =

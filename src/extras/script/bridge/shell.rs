@@ -7,7 +7,13 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bridge, Done, Reply, callback::{Callback, Cancelling}, codec, number, services::view, shown, text};
+use super::{
+    Bridge, Done, Reply,
+    callback::{Callback, Cancelling},
+    codec, number,
+    services::view,
+    shown, text,
+};
 use crate::{
     cordis::{LocalBoxFuture, Need, Optional},
     extras::script::failure::Failure,
@@ -35,7 +41,12 @@ pub(super) struct ScriptShell {
 }
 
 impl ScriptShell {
-    pub(super) fn new(bridge: &Rc<Bridge>, run: Rc<Callback>, object: Rc<Callback>, local: &Value) -> Self {
+    pub(super) fn new(
+        bridge: &Rc<Bridge>,
+        run: Rc<Callback>,
+        object: Rc<Callback>,
+        local: &Value,
+    ) -> Self {
         let local = number(local).and_then(|it| bridge.shells.borrow().get(&it).cloned());
         Self { bridge: bridge.clone(), run, _object: object, local }
     }
@@ -50,7 +61,8 @@ impl Shell for ScriptShell {
         if request.command.contains('\0') {
             return Err(ShellError::NulByte);
         }
-        let here = std::env::current_dir().map_err(|source| ShellError::NoCurrentDirectory { source })?;
+        let here =
+            std::env::current_dir().map_err(|source| ShellError::NoCurrentDirectory { source })?;
         let cwd = request.cwd.as_ref().map_or_else(|| here.clone(), |it| here.join(it));
         let timeout_ms = request.timeout_ms.unwrap_or(TIMEOUT_MS).clamp(1, LONGEST_MS);
         let (command, spill_dir) = (request.command.clone(), request.spill_dir.clone());
@@ -62,7 +74,8 @@ impl Shell for ScriptShell {
         spec: ShellSpec,
         cancel: CancellationToken,
     ) -> LocalBoxFuture<'static, Result<ShellResult, ShellError>> {
-        let (bridge, token, timeout_ms) = (self.bridge.clone(), self.bridge.token(), spec.timeout_ms);
+        let (bridge, token, timeout_ms) =
+            (self.bridge.clone(), self.bridge.token(), spec.timeout_ms);
         // By this number `super.run` finds the token.
         bridge.cancels.borrow_mut().insert(token.number, cancel.clone());
         let work = self.run.call(vec![spec_json(&spec), token.number.into()]);
@@ -74,7 +87,7 @@ impl Shell for ScriptShell {
                 cancel.cancelled().await;
                 sleep(LAST_WORD).await;
             };
-            tokio::select! {
+            let result = tokio::select! {
                 biased;
                 said = bridge.with_signal(token.number, &cancel, work) => read(said, timeout_ms),
                 () = given_up => ended(false, true),
@@ -82,7 +95,9 @@ impl Shell for ScriptShell {
                     bridge.abort(token.number);
                     ended(true, false)
                 }
-            }
+            };
+            drop(token);
+            result
         })
     }
 }
@@ -94,7 +109,12 @@ fn read(said: Result<Value, Failure>, timeout_ms: u64) -> Result<ShellResult, Sh
     })?;
     if let Value::String(text) = said {
         let stdout = Output { text, ..Output::default() };
-        return Ok(ShellResult { exit_code: Some(0), timeout_ms, stdout, ..ShellResult::default() });
+        return Ok(ShellResult {
+            exit_code: Some(0),
+            timeout_ms,
+            stdout,
+            ..ShellResult::default()
+        });
     }
     if !said.is_object() {
         let reason = "a shell gives `{ exitCode, stdout, stderr }`, or a text".to_owned();
@@ -125,7 +145,8 @@ fn output(said: &Value, stream: &str) -> Output {
 }
 
 fn result_json(it: &ShellResult) -> Value {
-    let more = |it: &Output| json!({ "leftOut": it.left_out, "file": it.file, "replaced": it.replaced });
+    let more =
+        |it: &Output| json!({ "leftOut": it.left_out, "file": it.file, "replaced": it.replaced });
     json!({
         "exitCode": it.exit_code,
         "signal": it.signal,

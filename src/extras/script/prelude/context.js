@@ -30,6 +30,7 @@ export class Context {
       throw error
     }
     if (typeof cleanup !== 'function') {
+      cleanup = undefined
       later('undo', effect)
       throw new TypeError('an effect must return its cleanup, a function')
     }

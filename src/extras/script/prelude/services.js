@@ -54,7 +54,13 @@ function methodsOf(object) {
 
 function offerModel(object) {
   if (typeof object?.chat !== 'function') return {}
-  const chat = (request, number) => object.chat(request, delta => void later('delta', number, delta), signal(number))
+  const chat = async (request, number) => {
+    let told
+    const reply = await object.chat(request, delta => void (told = later('delta', number, delta)), signal(number))
+    // The agent takes no piece of a reply that it has.
+    await told
+    return reply
+  }
   return { model: typeof object.model === 'string' ? object.model : null, chat: share(chat) }
 }
 
