@@ -108,7 +108,8 @@ impl Bridge {
 
     /// The script cannot reach this any more.
     fn release(&self, what: &Value) -> Done {
-        let what = number(what).unwrap_or_default();
+        // The plugin itself stays, whether its script keeps the context or not.
+        let what = number(what).filter(|it| *it != super::ROOT).unwrap_or_default();
         let context = self.contexts.borrow_mut().remove(&what);
         let undo = self.undos.borrow_mut().remove(&what);
         let mount = self.mounts.borrow_mut().remove(&what);
@@ -129,7 +130,8 @@ impl Bridge {
 fn uuid() -> Done {
     let mut bytes = [0; 16];
     SystemRandom::new().fill(&mut bytes).map_err(|_| "the system has no random numbers")?;
-    let number = u128::from_be_bytes(bytes) & !(0xf << 76) & !(0x3 << 62) | (4 << 76) | (2 << 62);
+    let cleared = u128::from_be_bytes(bytes) & !((0xf << 76) | (0x3 << 62));
+    let number = cleared | (4 << 76) | (2 << 62);
     let hex = format!("{number:032x}");
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
     Ok(parts.join("-").into())

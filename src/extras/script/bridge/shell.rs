@@ -89,7 +89,10 @@ impl Shell for ScriptShell {
             };
             let result = tokio::select! {
                 biased;
-                said = bridge.with_signal(token.number, &cancel, work) => read(said, timeout_ms),
+                said = bridge.with_signal(token.number, &cancel, work) => match said {
+                    Err(_) if cancel.is_cancelled() => Err(ShellError::Cancelled),
+                    said => read(said, timeout_ms),
+                },
                 () = given_up => ended(false, true),
                 () = sleep(Duration::from_millis(timeout_ms) + SLACK) => {
                     bridge.abort(token.number);
