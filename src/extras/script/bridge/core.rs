@@ -31,8 +31,8 @@ impl Bridge {
                 Ok(json!(matches!(waited, Waited::Done)))
             }),
             ("next", [next]) => self.run_next(next),
-            ("cancel", [what]) => Reply::Now(self.cancel(what)),
-            ("release", [what]) => Reply::Now(self.release(what)),
+            ("cancel", [what]) => Reply::done(self.cancel(what)),
+            ("release", [what]) => Reply::done(self.release(what)),
             ("uuid", []) => Reply::Now(uuid()),
             ("complain", [problem]) => Reply::Now(self.complain(problem)),
             _ => return None,
@@ -98,23 +98,21 @@ impl Bridge {
         }
     }
 
-    fn cancel(&self, what: &Value) -> Done {
+    fn cancel(&self, what: &Value) {
         let cancel = number(what).and_then(|it| self.cancels.borrow().get(&it).cloned());
         if let Some(cancel) = cancel {
             cancel.cancel();
         }
-        Ok(Value::Null)
     }
 
     /// The script cannot reach this any more.
-    fn release(&self, what: &Value) -> Done {
+    fn release(&self, what: &Value) {
         // The plugin itself stays, whether its script keeps the context or not.
         let what = number(what).filter(|it| *it != super::ROOT).unwrap_or_default();
         let context = self.contexts.borrow_mut().remove(&what);
         let undo = self.undos.borrow_mut().remove(&what);
         let mount = self.mounts.borrow_mut().remove(&what);
         drop((context, undo, mount));
-        Ok(Value::Null)
     }
 
     /// Something failed in the script that nobody waits for.
