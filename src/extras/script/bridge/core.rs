@@ -31,8 +31,14 @@ impl Bridge {
                 Ok(json!(matches!(waited, Waited::Done)))
             }),
             ("next", [next]) => self.run_next(next),
-            ("cancel", [what]) => Reply::done(self.cancel(what)),
-            ("release", [what]) => Reply::done(self.release(what)),
+            ("cancel", [what]) => {
+                self.cancel(what);
+                Reply::NOTHING
+            }
+            ("release", [what]) => {
+                self.release(what);
+                Reply::NOTHING
+            }
             ("uuid", []) => Reply::Now(uuid()),
             ("complain", [problem]) => Reply::Now(self.complain(problem)),
             _ => return None,

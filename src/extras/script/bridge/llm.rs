@@ -120,7 +120,10 @@ impl Bridge {
                 let going = self.chat(cancel, ctx, request, on_delta);
                 going.map_or_else(|problem| Reply::Now(Err(problem)), Reply::Later)
             }
-            ("delta", [call, delta]) => Reply::done(self.delta(call, delta)),
+            ("delta", [call, delta]) => {
+                self.delta(call, delta);
+                Reply::NOTHING
+            }
             _ => return None,
         })
     }
