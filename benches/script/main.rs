@@ -107,7 +107,7 @@ async fn start_ms(root: &Context) -> f64 {
     let (folder, mut all) = (folder(), Vec::new());
     for _ in 0..RUNS {
         let begin = Instant::now();
-        let mount = mount(root, &load(folder.path()), Value::Null).await;
+        let mount = mount(root, &load(folder.path()), json!({})).await;
         all.push(begin.elapsed().as_secs_f64() * 1e3);
         mount.dispose().await;
     }
@@ -136,7 +136,7 @@ async fn native_us(root: &Context) -> f64 {
 
 async fn script_us(root: &Context) -> f64 {
     let folder = folder();
-    let mount = mount(root, &load(folder.path()), Value::Null).await;
+    let mount = mount(root, &load(folder.path()), json!({})).await;
     let tools: Svc<Tools> = root.get().expect("they are mounted");
     let each = each_us(&tools, "probe").await;
     mount.dispose().await;

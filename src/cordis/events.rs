@@ -11,6 +11,7 @@
 //! `on_parallel`, `answer` and `intercept` register one, and fail with [`Error::Inactive`] if the plugin is not running,
 //! and with [`Error::EventMismatch`] if the name is in use with other types. Listeners are called in ascending `order`, 0
 //! unless said otherwise; ties by registration.
+//! Events that only scripts know have a name and no type (`events/named.rs`).
 //! Full-size counterpart: cordis `packages/core/src/events.ts`.
 //! Watch for: a listener of a waterfall that only watches must call `next`, or nothing after it happens.
 //!

@@ -13,6 +13,7 @@ mod engine;
 mod failure;
 mod imports;
 mod machine;
+mod naming;
 mod program;
 mod sources;
 mod timers;
@@ -66,7 +67,7 @@ impl ModuleSource for Scripts {
             return self.builtins.resolve(name, base);
         }
         let sources = Sources::new(name, base);
-        let key = ModuleKey(sources::name_of(&sources.entry).into());
+        let key = ModuleKey(naming::name_of(&sources.entry).into());
         self.sources.borrow_mut().entry(key.clone()).or_insert_with(|| Rc::new(sources));
         Ok(key)
     }

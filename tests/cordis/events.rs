@@ -1,6 +1,7 @@
 //! The bus: emit, parallel, serial, waterfall.
 
 mod emit;
+mod named;
 mod order;
 mod parallel;
 mod serial;

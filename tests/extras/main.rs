@@ -20,6 +20,7 @@ mod script_places;
 mod script_reload;
 mod script_services;
 mod script_shell;
+mod script_trust;
 mod script_types;
 mod script_typescript;
 mod script_values;

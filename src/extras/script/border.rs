@@ -286,6 +286,7 @@ impl Border {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "so the engine hands them over")]
 fn log(level: String, text: String) {
     match level.as_str() {
         "error" => tracing::error!(target: "nano_cordis::script", "{text}"),

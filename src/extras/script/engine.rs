@@ -123,19 +123,23 @@ impl Engine {
             }
             Err(failure) => drop(loaded.send(Err(failure))),
         };
-        let life = move || {
+        let whole = move || {
             drop(guarded(live));
             drop(alive);
         };
         thread::Builder::new()
             .name("script".into())
             .stack_size(STACK)
-            .spawn(life)
+            .spawn(whole)
             .map_err(|err| Failure::new(format!("no thread could be started: {err}")))?;
         let exports = exports.recv_timeout(LOADING).unwrap_or_else(|err| Err(unloaded(err)))?;
         Ok((engine, exports, requests))
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it was made for this, and is gone when it is sent"
+    )]
     /// Calls a function of the script. Dropping the future forgets the answer, not the call.
     pub(super) fn call(
         &self,
@@ -157,6 +161,10 @@ impl Engine {
         }
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it was made for this, and is gone when it is sent"
+    )]
     /// Tells the script something.
     pub(super) fn tell(&self, topic: &'static str, number: u32, value: Value) {
         self.send(Message::Tell { topic, number, text: value.to_string() });

@@ -9,13 +9,14 @@ use std::{
     fs,
     io::ErrorKind,
     os::unix::fs::MetadataExt,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use super::{
     failure::Failure,
     imports::HOST,
+    naming::{bare, existing, name_of, normal},
     program::{Import, Module, Program},
     translate::translate,
 };
@@ -23,32 +24,6 @@ use crate::cordis::loader::{
     Cause,
     files::{Print, read_code},
 };
-
-/// What is tried, in this order, for an import that names no file as it is written.
-const ENDINGS: [&str; 4] = ["ts", "mts", "js", "mjs"];
-/// What people know from Node. There is no Node here, so each of them is refused in words.
-const NODE: [&str; 20] = [
-    "assert",
-    "async_hooks",
-    "buffer",
-    "child_process",
-    "crypto",
-    "dns",
-    "events",
-    "fs",
-    "http",
-    "https",
-    "net",
-    "os",
-    "path",
-    "process",
-    "readline",
-    "stream",
-    "timers",
-    "url",
-    "util",
-    "worker_threads",
-];
 
 /// The files of one script.
 pub(super) struct Sources {
@@ -81,9 +56,10 @@ impl Stamp {
 }
 
 /// How much is to be taken from what was read before.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Default)]
 enum Effort {
     /// Each file is read.
+    #[default]
     Read,
     /// Each file is looked at.
     Look,
@@ -126,12 +102,6 @@ struct Walk {
     program: Program,
     files: Vec<PathBuf>,
     failure: Option<Failure>,
-}
-
-impl Default for Effort {
-    fn default() -> Self {
-        Self::Read
-    }
 }
 
 impl Walk {
@@ -251,62 +221,4 @@ fn unreadable(shown: &str, cause: &Cause) -> Failure {
         Cause::Read(err) => Failure::new(format!("{shown} cannot be read: {err}")),
         other => Failure::new(format!("{shown}: {other}")),
     }
-}
-
-/// Why an import that is no path is not served.
-fn bare(specifier: &str, is_file: bool) -> String {
-    let plain = specifier.strip_prefix("node:").unwrap_or(specifier);
-    let plain = plain.split('/').next().unwrap_or(plain);
-    if specifier.starts_with("node:") || NODE.contains(&plain) {
-        return format!(
-            "`{specifier}` is a part of Node, and there is no Node here: a script has no file system and starts no \
-             processes; commands go through the service `shell`"
-        );
-    }
-    if is_file {
-        return format!(
-            "`{specifier}` is no module; the file beside it is imported as `./{specifier}`"
-        );
-    }
-    format!(
-        "`{specifier}` cannot be imported: a script imports files by a path that begins with `./` or `../`, and \
-         {}; packages are not served",
-        HOST.map(|it| format!("`{it}`")).join(", ")
-    )
-}
-
-/// The file that an import means: as written, with an ending, the TypeScript of a `.js`, or the index of a folder.
-fn existing(target: &Path) -> Option<PathBuf> {
-    let is_there = |it: &PathBuf| it.exists() && !it.is_dir();
-    let with = |ending: &&str| PathBuf::from(format!("{}.{ending}", target.display()));
-    let ending = target.extension().and_then(|it| it.to_str());
-    let as_typescript = match ending {
-        Some("js") => Some(target.with_extension("ts")),
-        Some("mjs") => Some(target.with_extension("mts")),
-        _ => None,
-    };
-    [target.to_owned()]
-        .into_iter()
-        .chain(as_typescript)
-        .chain(ENDINGS.iter().map(with))
-        .chain(ENDINGS.iter().map(|it| target.join(format!("index.{it}"))))
-        .find(is_there)
-}
-
-pub(super) fn name_of(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-/// An absolute path without `.` and `..`, whether or not there is such a file.
-fn normal(path: &Path) -> PathBuf {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut normal = PathBuf::new();
-    for part in absolute.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(normal.pop()),
-            other => normal.push(other),
-        }
-    }
-    normal
 }

@@ -25,7 +25,7 @@ use super::{
 use crate::cordis::guarded;
 
 /// What one piece of text, a word or a sign, can take of the stack.
-const LEVEL: usize = if cfg!(debug_assertions) { 24 << 10 } else { 4 << 10 };
+const LEVEL: usize = if cfg!(debug_assertions) { 24 << 10 } else { 8 << 10 };
 /// What is taken in any case, and what is too much.
 const STACK: (usize, usize) = (1 << 20, 4 << 30);
 
@@ -54,11 +54,11 @@ pub(super) fn translate(path: &Path, shown: &str, source: &str) -> Result<Module
 /// At most so many levels has a text: each needs a word or a sign.
 fn pieces(source: &str) -> usize {
     let is_word = |it: char| it.is_alphanumeric() || it == '_' || it == '$';
-    let (mut pieces, mut in_word) = (0, false);
+    let (mut pieces, mut inside) = (0, false);
     for it in source.chars() {
         let is_word = is_word(it);
-        pieces += usize::from(!it.is_whitespace() && !(is_word && in_word));
-        in_word = is_word;
+        pieces += usize::from(!(it.is_whitespace() || is_word && inside));
+        inside = is_word;
     }
     pieces
 }
@@ -115,7 +115,7 @@ impl File<'_> {
     fn refuse(&self, diagnostics: &[OxcDiagnostic]) -> Result<(), Failure> {
         let Some(found) = diagnostics.first() else { return Ok(()) };
         let label = found.labels.first();
-        let place = label.map(|it| self.place(u32::try_from(it.offset()).unwrap_or(u32::MAX)));
+        let place = label.map(|it| self.place(it.offset()));
         Err(Failure { problem: found.message.to_string(), place, kind: None })
     }
 
