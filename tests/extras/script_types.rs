@@ -35,12 +35,12 @@ fn members(begin: &str) -> BTreeSet<String> {
 }
 
 /// Names that are declared with one of these words at the begin of a line.
-fn declared<'a>(lines: impl Iterator<Item = &'a str>, words: &[&str]) -> BTreeSet<String> {
+fn declared(lines: impl Iterator<Item: AsRef<str>>, words: &[&str]) -> BTreeSet<String> {
     let name = |line: &str| {
         let rest = words.iter().find_map(|it| line.strip_prefix(it))?;
         Some(rest.chars().take_while(|it| it.is_alphanumeric()).collect())
     };
-    lines.filter_map(name).collect()
+    lines.filter_map(|it| name(it.as_ref())).collect()
 }
 
 /// What a script finds when it is loaded, as a list of names.

@@ -163,7 +163,8 @@ fn the_mini_harness_live_says_what_its_file_says() {
 /// The fenced block of a language in the README that begins so.
 fn of_readme(language: &str, begin: &str) -> String {
     let text = fs::read_to_string(super::examples().join("../README.md")).unwrap();
-    let blocks = text.split(&format!("```{language}\n")).skip(1);
+    let fence = format!("```{language}\n");
+    let blocks = text.split(&fence).skip(1);
     let mut blocks = blocks.map(|it| it.split("```").next().unwrap());
     blocks.find(|it| it.starts_with(begin)).unwrap().to_owned()
 }
