@@ -131,7 +131,8 @@ fn what_a_plugin_calls_secret_leaves_no_script_by_any_way() {
         let report = world.report().await;
 
         assert_eq!(world.noted(), ["it is ***"]);
-        assert_eq!((said.as_str(), thrown.as_str()), ("{\"a\":[\"***\"]}", "Error: ***"));
+        assert_eq!(said, "{\"a\":[\"***\"]}");
+        assert!(thrown.starts_with("Error: tells.js:5:") && thrown.ends_with(": ***"), "{thrown}");
         assert!(report.ends_with(": ***"), "{report}");
     });
 }

@@ -11,6 +11,7 @@ use tokio::{
 use crate::script_world::run;
 
 /// Answers each request with what `answer` makes of it; gives its port and what it was asked.
+#[expect(clippy::disallowed_methods, reason = "a server of the test belongs to no plugin")]
 async fn server(answer: impl Fn(&str) -> String + 'static) -> (u16, Rc<RefCell<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

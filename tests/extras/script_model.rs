@@ -11,29 +11,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::script_world::run;
 
+const MODEL: &str = "export function apply(ctx) {
+  ctx.provide('llm', {
+    model: 'mine',
+    async chat({ model, system, messages, tools }, onDelta, signal) {
+      const { content } = messages.at(-1)
+      if (content === 'text') return 'just text'
+      if (content === 'wrong') throw Object.assign(new Error('overloaded'), { status: 529 })
+      if (content === 'odd') throw new Error('odd')
+      if (content === 'none') return undefined
+      if (content === 'wait') return new Promise(() => { onDelta('waits'); signal.addEventListener('abort', () => ctx.emit('cordis/notice', 'aborted')) })
+      onDelta('he'); onDelta({ type: 'reasoning', text: 'hm' })
+      return { message: { role: 'assistant', content: `${model} ${system} ${tools.length}` }, finishReason: 'stop', usage: { total: 3 } }
+    },
+  })
+}";
+
 #[test]
 fn a_script_can_be_the_model() {
     run(async |world| {
-        world
-            .script(
-                "model.js",
-                "export function apply(ctx) {
-                   ctx.provide('llm', {
-                     model: 'mine',
-                     async chat({ model, system, messages, tools }, onDelta, signal) {
-                       const { content } = messages.at(-1)
-                       if (content === 'text') return 'just text'
-                       if (content === 'wrong') throw Object.assign(new Error('overloaded'), { status: 529 })
-                       if (content === 'odd') throw new Error('odd')
-                       if (content === 'none') return undefined
-                       if (content === 'wait') return new Promise(() => { onDelta('waits'); signal.addEventListener('abort', () => ctx.emit('cordis/notice', 'aborted')) })
-                       onDelta('he'); onDelta({ type: 'reasoning', text: 'hm' })
-                       return { message: { role: 'assistant', content: `${model} ${system} ${tools.length}` }, finishReason: 'stop', usage: { total: 3 } }
-                     },
-                   })
-                 }",
-            )
-            .await;
+        world.script("model.js", MODEL).await;
         let llm = world.root.get::<dyn Llm>().unwrap();
         let deltas: Rc<RefCell<Vec<Delta>>> = Rc::default();
         let ask = |text: &str, cancel: CancellationToken| {

@@ -338,7 +338,7 @@ fn variables_of_commands_are_seen_by_name_taken_out_and_never_put_in() {
 fn a_told_event_that_a_script_fails_on_is_reported_with_its_place() {
     run(async |world| {
         with_echo(world).await;
-        world
+        let mount = world
             .script("fails.js", "export function apply(ctx) {\n  ctx.on('tools/changed', () => { throw new Error('bad') })\n}")
             .await;
         let tools = world.root.get::<Tools>().unwrap();
@@ -347,7 +347,7 @@ fn a_told_event_that_a_script_fails_on_is_reported_with_its_place() {
         tools.register(Tool::new("another", "", json!({ "type": "object" }), body)).unwrap();
 
         assert_eq!(world.report().await, "`fails` failed on `tools/changed`: fails.js:2:45: bad");
-        world.script("quiet.js", "export function apply() {}").await;
+        mount.dispose().await;
     });
 }
 

@@ -23,7 +23,7 @@ use tokio::{runtime::Builder, sync::Notify, task::LocalSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Whatever a test waits for comes sooner.
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_mins(1);
 
 /// Runs a test in a kernel of its own, and takes that down in order.
 pub(crate) fn run(test: impl AsyncFnOnce(&World)) {
@@ -38,19 +38,20 @@ pub(crate) fn run(test: impl AsyncFnOnce(&World)) {
     });
 }
 
+type Lines = Rc<RefCell<Vec<String>>>;
+
 /// What a test works with.
 pub(crate) struct World {
     pub(crate) root: Context,
     folder: TempDir,
-    reports: Rc<RefCell<Vec<String>>>,
-    notes: Rc<RefCell<Vec<String>>>,
+    reports: Lines,
+    notes: Lines,
     bell: Rc<Notify>,
 }
 
 impl World {
     fn new() -> Self {
-        let (reports, notes): (Rc<RefCell<Vec<String>>>, Rc<RefCell<Vec<String>>>) =
-            Default::default();
+        let (reports, notes) = (Lines::default(), Lines::default());
         let bell: Rc<Notify> = Rc::default();
         let (seen, ring) = (reports.clone(), bell.clone());
         let root = Context::root_with(move |report| {

@@ -14,7 +14,6 @@ use std::{
     time::Duration,
 };
 
-use nix::time::{ClockId, clock_gettime};
 use rquickjs::{CaughtError, Ctx, Exception, Function, Object, Result, Value, function::Rest};
 use tokio::sync::{mpsc as requests, oneshot};
 
@@ -23,7 +22,7 @@ use super::{
     failure::{Failure, Place},
     machine::MEMORY,
     program::Program,
-    timers::Timers,
+    timers::{Timers, processor_time},
     value,
 };
 
@@ -294,8 +293,4 @@ fn log(level: String, text: String) {
         "debug" => tracing::debug!(target: "nano_cordis::script", "{text}"),
         _ => tracing::info!(target: "nano_cordis::script", "{text}"),
     }
-}
-
-fn processor_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

@@ -55,6 +55,10 @@ const START: Function = 0;
 
 /// What an operation gives the script.
 type Done = Result<Value, String>;
+/// Hears of the pieces of a reply.
+type OnDelta = dyn Fn(Delta);
+/// A service as the kernel has it, and the number of the object that it is in the script.
+type Offer = (Weak<dyn Any>, u32);
 /// The rest of a chain of listeners, for a script to run.
 type Rest = dyn Fn() -> LocalBoxFuture<'static, Done>;
 
@@ -72,16 +76,21 @@ pub(super) struct Bridge {
     mounts: RefCell<HashMap<u32, Mount>>,
     nexts: RefCell<HashMap<u32, Rc<Rest>>>,
     cancels: RefCell<HashMap<u32, CancellationToken>>,
-    deltas: RefCell<HashMap<u32, Rc<dyn Fn(Delta)>>>,
+    deltas: RefCell<HashMap<u32, Rc<OnDelta>>>,
     shells: RefCell<HashMap<u32, LocalShell>>,
-    /// What the script provides: the service as the kernel has it, and the number of the object.
-    offers: RefCell<HashMap<String, (Weak<dyn Any>, u32)>>,
+    /// What the script provides.
+    offers: RefCell<HashMap<String, Offer>>,
 }
 
 /// What an operation comes to.
 enum Reply {
     Now(Done),
     Later(LocalBoxFuture<'static, Done>),
+}
+
+impl Reply {
+    /// Of something that cannot fail and has nothing to say.
+    const NOTHING: Self = Self::Now(Ok(Value::Null));
 }
 
 impl Bridge {
@@ -282,7 +291,6 @@ fn text(arg: &Value) -> Result<&str, String> {
     arg.as_str().ok_or_else(|| format!("a text was expected, not {arg}"))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]
 fn shown(err: impl std::fmt::Display) -> String {
     err.to_string()
 }

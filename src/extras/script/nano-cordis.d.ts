@@ -7,6 +7,7 @@
 //       "module": "esnext", "moduleResolution": "bundler", "allowImportingTsExtensions": true } }
 
 declare module 'cordis' {
+  import { Schema as Built } from 'schemastery'
   export { Schema, Schema as z } from 'schemastery'
 
   type Awaitable<T> = T | Promise<T>
@@ -192,7 +193,7 @@ declare module 'cordis' {
   export interface Tools {
     /** Adds a tool that lives as long as this plugin. A second one of the same name is refused. */
     register(tool: Tool): Undo
-    register(name: string, description: string, parameters: JsonSchema, execute: Tool['execute']): Undo
+    register(name: string, description: string, parameters: JsonSchema | Built, execute: Tool['execute']): Undo
     /** Takes away a tool that this plugin has registered. */
     unregister(name: string): Promise<void>
     /** What the model is shown, by name. */
@@ -211,8 +212,8 @@ declare module 'cordis' {
     name: string
     /** Tells the model what it is good for. */
     description: string
-    /** JSON Schema of the arguments. A call that does not fit never reaches `execute`. */
-    parameters: JsonSchema
+    /** Schema of the arguments: `Schema.object({ … })`, or a JSON Schema. A call that does not fit never reaches `execute`. */
+    parameters?: JsonSchema | Built
     /** The body. What it throws the model reads as an error. */
     execute(args: any, call: Call): Awaitable<string | Partial<ToolResult> | Json | void>
   }

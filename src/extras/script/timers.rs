@@ -1,10 +1,12 @@
-//! Part of `script`: when the engine is to be woken.
+//! Part of `script`: when the engine is to be woken, and how long its thread has worked.
 
 use std::{
     cell::RefCell,
     collections::{BTreeSet, HashMap},
     time::{Duration, Instant},
 };
+
+use nix::time::{ClockId, clock_gettime};
 
 /// Nobody needs more at a time.
 const MOST: usize = 10_000;
@@ -61,4 +63,9 @@ impl Timers {
         set.due.remove(&timer);
         Some(timer)
     }
+}
+
+/// What this thread has used of a processor.
+pub(super) fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

@@ -124,6 +124,7 @@ export function agent(ctx: Context) {
   ctx.on('session/event', (session, event) => console.log(session.id, told(event)))
   ctx.tools.register('echo', 'Says it again.', { type: 'object' }, async args => `echo: ${args.text}`)
   ctx.tools.register({ name: 'e', description: '', parameters: {}, execute: (_, call) => ({ content: call.raw, isError: true }) })
+  ctx.tools.register('f', '', Schema.object({ text: Schema.string().required() }), args => args.text)
   ctx.prompt.section('more', 150, 'More.')
   setTimeout((text: string) => console.log(text), 5, 'later')
 

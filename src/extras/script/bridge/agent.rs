@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Bridge, Done, Reply, codec, services::view, shown, text};
 use crate::{
-    cordis::{Loader, Svc},
+    cordis::{Loader, Svc, loader::Standing},
     harness::{
         agent_loop::{AgentLoop, TurnOutcome},
         persistence::Persistence,
@@ -128,7 +128,6 @@ fn told(outcome: &TurnOutcome) -> Value {
 }
 
 fn entries(loader: &Loader) -> Value {
-    use crate::cordis::loader::Standing;
     let each = loader.entries().into_iter().map(|it| {
         let state = match it.standing {
             Standing::Disabled => "DISABLED".to_owned(),

@@ -2,7 +2,6 @@
 //!
 //! Watch for: whatever a script says where a decision is asked for is read strictly. What it does not say is a no.
 
-
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -31,8 +31,14 @@ impl Bridge {
                 Ok(json!(matches!(waited, Waited::Done)))
             }),
             ("next", [next]) => self.run_next(next),
-            ("cancel", [what]) => Reply::Now(self.cancel(what)),
-            ("release", [what]) => Reply::Now(self.release(what)),
+            ("cancel", [what]) => {
+                self.cancel(what);
+                Reply::NOTHING
+            }
+            ("release", [what]) => {
+                self.release(what);
+                Reply::NOTHING
+            }
             ("uuid", []) => Reply::Now(uuid()),
             ("complain", [problem]) => Reply::Now(self.complain(problem)),
             _ => return None,
@@ -98,22 +104,21 @@ impl Bridge {
         }
     }
 
-    fn cancel(&self, what: &Value) -> Done {
+    fn cancel(&self, what: &Value) {
         let cancel = number(what).and_then(|it| self.cancels.borrow().get(&it).cloned());
         if let Some(cancel) = cancel {
             cancel.cancel();
         }
-        Ok(Value::Null)
     }
 
     /// The script cannot reach this any more.
-    fn release(&self, what: &Value) -> Done {
-        let what = number(what).unwrap_or_default();
+    fn release(&self, what: &Value) {
+        // The plugin itself stays, whether its script keeps the context or not.
+        let what = number(what).filter(|it| *it != super::ROOT).unwrap_or_default();
         let context = self.contexts.borrow_mut().remove(&what);
         let undo = self.undos.borrow_mut().remove(&what);
         let mount = self.mounts.borrow_mut().remove(&what);
         drop((context, undo, mount));
-        Ok(Value::Null)
     }
 
     /// Something failed in the script that nobody waits for.
@@ -129,7 +134,8 @@ impl Bridge {
 fn uuid() -> Done {
     let mut bytes = [0; 16];
     SystemRandom::new().fill(&mut bytes).map_err(|_| "the system has no random numbers")?;
-    let number = u128::from_be_bytes(bytes) & !(0xf << 76) & !(0x3 << 62) | (4 << 76) | (2 << 62);
+    let cleared = u128::from_be_bytes(bytes) & !((0xf << 76) | (0x3 << 62));
+    let number = cleared | (4 << 76) | (2 << 62);
     let hex = format!("{number:032x}");
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
     Ok(parts.join("-").into())

@@ -21,7 +21,7 @@ const LARGEST: usize = 8 << 20;
 /// So many redirects are followed.
 const REDIRECTS: usize = 10;
 /// An answer may take so long in all.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 /// What the connection itself needs.
 const OURS: [&str; 4] = ["host", "content-length", "connection", "transfer-encoding"];
 

@@ -120,7 +120,10 @@ impl Bridge {
                 let going = self.chat(cancel, ctx, request, on_delta);
                 going.map_or_else(|problem| Reply::Now(Err(problem)), Reply::Later)
             }
-            ("delta", [call, delta]) => Reply::Now(self.delta(call, delta)),
+            ("delta", [call, delta]) => {
+                self.delta(call, delta);
+                Reply::NOTHING
+            }
             _ => return None,
         })
     }
@@ -156,7 +159,7 @@ impl Bridge {
         }))
     }
 
-    fn delta(&self, call: &Value, delta: &Value) -> Done {
+    fn delta(&self, call: &Value, delta: &Value) {
         let on_delta = number(call).and_then(|it| self.deltas.borrow().get(&it).cloned());
         let text = delta["text"].as_str().or(delta.as_str()).map(str::to_owned);
         if let (Some(on_delta), Some(text)) = (on_delta, text) {
@@ -165,6 +168,5 @@ impl Bridge {
                 _ => Delta::Text(text),
             });
         }
-        Ok(Value::Null)
     }
 }

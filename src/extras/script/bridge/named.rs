@@ -48,14 +48,12 @@ impl Bridge {
         let (ctx, event, callback) = (self.context(ctx)?, text(event)?, self.function(listener)?);
         let order = order.as_i64().and_then(|it| i32::try_from(it).ok());
         let order = order.ok_or_else(|| "the order of a listener is a whole number".to_owned())?;
-        let undo = match self.listen_native(&ctx, event, order, callback.clone()) {
-            Some(undo) => undo?,
-            None => {
-                let id = LAST.get() + 1;
-                LAST.set(id);
-                ctx.on_named(event, order, Heard { id, callback }).map_err(shown)?
-            }
-        };
+        if let Some(undo) = self.listen_native(&ctx, event, order, callback.clone()) {
+            return Ok(self.keep(undo?));
+        }
+        let id = LAST.get() + 1;
+        LAST.set(id);
+        let undo = ctx.on_named(event, order, Heard { id, callback }).map_err(shown)?;
         Ok(self.keep(undo))
     }
 

@@ -38,7 +38,7 @@ impl Bridge {
             ("service", [ctx, name, needed]) => Reply::Now(self.service(ctx, name, needed)),
             ("foreign", [ctx, name, needed, method, args]) => {
                 let going = self.call_foreign(ctx, name, needed, method, args);
-                going.map_or_else(|problem| Reply::Now(Err(problem)), |it| it)
+                going.unwrap_or_else(|problem| Reply::Now(Err(problem)))
             }
             _ => return None,
         })
@@ -84,21 +84,9 @@ impl Bridge {
         Ok(ctx.provide_named(name, Rc::new(service)))
     }
 
-    fn look_up(
-        &self,
-        ctx: &Context,
-        name: &str,
-        needed: &Value,
-    ) -> Result<Option<Svc<dyn Any>>, String> {
-        if *needed == Value::Bool(true) {
-            return ctx.service_any(name).map(Some).map_err(shown);
-        }
-        Ok(ctx.get_any(name))
-    }
-
     fn service(&self, ctx: &Value, name: &Value, needed: &Value) -> Done {
         let (ctx, name) = (self.context(ctx)?, text(name)?);
-        let Some(view) = self.look_up(&ctx, name, needed)? else { return Ok(Value::Null) };
+        let Some(view) = look_up(&ctx, name, needed)? else { return Ok(Value::Null) };
         let value = view.shared();
         let own = self.offers.borrow().get(name).cloned();
         let own = own.filter(|(it, _)| it.upgrade().is_some_and(|it| Rc::ptr_eq(&it, &value)));
@@ -124,7 +112,7 @@ impl Bridge {
     ) -> Result<Reply, String> {
         let (ctx, name) = (self.context(ctx)?, text(name)?);
         let gone = || format!("the service `{name}` is not there any more");
-        let view = self.look_up(&ctx, name, needed)?.ok_or_else(gone)?;
+        let view = look_up(&ctx, name, needed)?.ok_or_else(gone)?;
         let service =
             view.shared().downcast_ref::<Rc<ScriptService>>().cloned().ok_or_else(gone)?;
         let caller = service.invoke.bridge().name_context(view.ctx().clone());
@@ -135,6 +123,14 @@ impl Bridge {
             outcome
         })))
     }
+}
+
+/// Reads a service as it is needed: it must be there and declared, or may be absent.
+fn look_up(ctx: &Context, name: &str, needed: &Value) -> Result<Option<Svc<dyn Any>>, String> {
+    if *needed == Value::Bool(true) {
+        return ctx.service_any(name).map(Some).map_err(shown);
+    }
+    Ok(ctx.get_any(name))
 }
 
 fn lacks(name: &str, method: &str) -> String {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Bridge, Done, Reply, codec, number, shown, text};
 use crate::{
-    cordis::{Context, Service, Svc},
+    cordis::{BoxError, Context, Service, Svc},
     harness::{
         prompt::Prompt,
         tools::{Call, CallRequest, Tool, Tools},
@@ -53,14 +53,8 @@ impl Bridge {
             let token = bridge.token();
             let args = vec![call.arguments.clone().into(), codec::call(&call, token.number)];
             let work = execute.call(args);
-            match bridge.with_signal(token.number, &call.cancel, work).await {
-                Ok(value) => Ok(codec::result(value)),
-                Err(failure) => {
-                    // The model has no use for the place, the author has.
-                    tracing::warn!("tool {}: {failure}", call.name);
-                    Err(failure.problem.into())
-                }
-            }
+            let said = bridge.with_signal(token.number, &call.cancel, work).await;
+            said.map(codec::result).map_err(BoxError::from)
         };
         let description = tool["description"].as_str().unwrap_or_default();
         let tool = Tool::new(name, description, parameters, body);

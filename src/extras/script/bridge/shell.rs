@@ -81,7 +81,7 @@ impl Shell for ScriptShell {
         let work = self.run.call(vec![spec_json(&spec), token.number.into()]);
         Box::pin(async move {
             let ended = |timed_out, cancelled| {
-                Ok(ShellResult { timeout_ms, timed_out, cancelled, ..ShellResult::default() })
+                Ok(ShellResult { timed_out, cancelled, timeout_ms, ..ShellResult::default() })
             };
             let given_up = async {
                 cancel.cancelled().await;
@@ -89,7 +89,10 @@ impl Shell for ScriptShell {
             };
             let result = tokio::select! {
                 biased;
-                said = bridge.with_signal(token.number, &cancel, work) => read(said, timeout_ms),
+                said = bridge.with_signal(token.number, &cancel, work) => match said {
+                    Err(_) if cancel.is_cancelled() => Err(ShellError::Cancelled),
+                    said => read(said, timeout_ms),
+                },
                 () = given_up => ended(false, true),
                 () = sleep(Duration::from_millis(timeout_ms) + SLACK) => {
                     bridge.abort(token.number);
@@ -121,7 +124,7 @@ fn read(said: Result<Value, Failure>, timeout_ms: u64) -> Result<ShellResult, Sh
         return Err(ShellError::Refused { reason });
     }
     let is = |key: &str| said[key].as_bool().unwrap_or_default();
-    let code = said.get("exitCode").map_or(Some(0), |it| it.as_i64());
+    let code = said.get("exitCode").map_or(Some(0), Value::as_i64);
     Ok(ShellResult {
         exit_code: code.and_then(|it| i32::try_from(it).ok()),
         signal: said["signal"].as_str().map(str::to_owned),
