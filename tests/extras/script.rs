@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use tokio::{runtime::Builder, sync::Notify, task::LocalSet, time::timeout};
 
 /// Whatever a test waits for comes sooner.
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_mins(5);
 
 /// Runs a test in a kernel of its own, and takes that down in order.
 pub(crate) fn run(test: impl AsyncFnOnce(&App)) {

@@ -17,40 +17,45 @@ fn with_after(body: &str) -> String {
 
 #[test]
 fn a_tool_that_does_not_end_is_stopped_and_the_next_call_works() {
+    stopped(&[
+        ("while (true) {}", OVERRUN),
+        ("for (;;) await null", OVERRUN),
+        ("const f = () => Promise.resolve().then(f); await f()", "no memory left"),
+        ("/^(a+)+$/.test('a'.repeat(64) + 'b')", OVERRUN),
+        ("return { get x() { while (true) {} } }", OVERRUN),
+        ("return { toJSON() { while (true) {} } }", OVERRUN),
+        ("try { while (true) {} } catch { return 'caught' } finally { while (true) {} }", OVERRUN),
+        ("for (;;) ctx.get('nothing')", OVERRUN),
+    ]);
+}
+
+#[test]
+fn a_tool_that_hoards_or_goes_too_deep_is_stopped_and_the_next_call_works() {
+    stopped(&[
+        ("const f = () => f(); f()", "RangeError: Maximum call stack size exceeded"),
+        ("JSON.parse('['.repeat(1e6))", "Error"),
+        (
+            "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
+            "more than 100 levels deep",
+        ),
+        ("const all = []; for (;;) all.push('x'.repeat(1e6) + all.length)", MEMORY),
+        ("const all = []; for (;;) all.push({})", MEMORY),
+        ("return new ArrayBuffer(1e9)", MEMORY),
+        ("return new Uint8Array(1e8).length", MEMORY),
+        ("let s = 'x'; for (;;) s += s", "Error"),
+        ("const s = 'x'.repeat(1e6); return Array(100).fill(s)", "larger than 16 MiB"),
+        ("return new Array(4e9)", "larger than 16 MiB"),
+        ("let a = 1; for (let i = 0; i < 60; i++) a = [a, a]; return a", "larger than 16 MiB"),
+        ("return JSON.stringify(Array(1e5).fill('x'.repeat(1e4)))", MEMORY),
+        ("for (let i = 0; i < 1e6; i++) setTimeout(() => {}, 1e6)", "10000 timers are set already"),
+    ]);
+}
+
+/// Each of these bodies is stopped with these words.
+fn stopped(cases: &[(&str, &str)]) {
     run(async |app| {
         app.tools().await;
-        for (body, expected) in [
-            ("while (true) {}", OVERRUN),
-            ("for (;;) await null", OVERRUN),
-            ("const f = () => Promise.resolve().then(f); await f()", "no memory left"),
-            ("/^(a+)+$/.test('a'.repeat(64) + 'b')", OVERRUN),
-            ("return { get x() { while (true) {} } }", OVERRUN),
-            ("return { toJSON() { while (true) {} } }", OVERRUN),
-            (
-                "try { while (true) {} } catch { return 'caught' } finally { while (true) {} }",
-                OVERRUN,
-            ),
-            ("for (;;) ctx.get('nothing')", OVERRUN),
-            ("const f = () => f(); f()", "RangeError: Maximum call stack size exceeded"),
-            ("JSON.parse('['.repeat(1e6))", "Error"),
-            (
-                "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
-                "more than 100 levels deep",
-            ),
-            ("const all = []; for (;;) all.push('x'.repeat(1e6) + all.length)", MEMORY),
-            ("const all = []; for (;;) all.push({})", MEMORY),
-            ("return new ArrayBuffer(1e9)", MEMORY),
-            ("return new Uint8Array(1e8).length", MEMORY),
-            ("let s = 'x'; for (;;) s += s", "Error"),
-            ("const s = 'x'.repeat(1e6); return Array(100).fill(s)", "larger than 16 MiB"),
-            ("return new Array(4e9)", "larger than 16 MiB"),
-            ("let a = 1; for (let i = 0; i < 60; i++) a = [a, a]; return a", "larger than 16 MiB"),
-            ("return JSON.stringify(Array(1e5).fill('x'.repeat(1e4)))", MEMORY),
-            (
-                "for (let i = 0; i < 1e6; i++) setTimeout(() => {}, 1e6)",
-                "10000 timers are set already",
-            ),
-        ] {
+        for (body, expected) in cases {
             let mount = app.mount(&with_after(body)).await;
 
             let said = app.call("probe").await;
