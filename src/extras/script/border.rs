@@ -25,6 +25,7 @@ use super::{
     timers::{Timers, processor_time},
     value,
 };
+use crate::cordis::guarded;
 
 /// One run may take so much processor time.
 const BUDGET: Duration = Duration::from_secs(1);
@@ -279,8 +280,12 @@ impl Border {
     fn answer(&self, call: u32, works: bool, value: &Value<'_>) {
         let of_value =
             |problem| self.explained(Failure::new(format!("what it returned: {problem}")));
-        let outcome =
-            if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) };
+        let read = || {
+            if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) }
+        };
+        // Whatever happens, whoever called is answered.
+        let outcome = guarded(read);
+        let outcome = outcome.unwrap_or_else(|panic| Err(Failure::new(panic.to_string())));
         self.reply(call, outcome);
     }
 }

@@ -206,12 +206,14 @@ impl Machine {
 
     /// What is left of a run finds that it may not go on, as soon as the engine asks whether it may.
     fn run_down(&self, failure: &Failure) {
-        while !self.border.is_stopped() && self.border.has_grace() {
-            match self.runtime.execute_pending_job() {
-                Ok(false) => return,
-                Ok(true) => {}
-                Err(job) => drop(job.0.with(|ctx| self.border.thrown(&ctx.catch()))),
+        let may_go_on = || !self.border.is_stopped() && self.border.has_grace();
+        while self.runtime.is_job_pending() && may_go_on() {
+            if let Err(job) = self.runtime.execute_pending_job() {
+                job.0.with(|ctx| drop(ctx.catch()));
             }
+        }
+        if !self.runtime.is_job_pending() {
+            return;
         }
         let problem =
             format!("{}; it cannot go on, saving its file starts it again", failure.problem);

@@ -116,10 +116,12 @@ impl<'js> Walk<'js> {
     }
 
     fn list(&mut self, object: &Object<'js>) -> Result<Json, String> {
-        let Some(array) = object.as_array() else { return Ok(Json::Null) };
+        // The engine has lists longer than its own count of them holds.
+        let length = object.get::<_, f64>(PredefinedAtom::Length);
+        let length = length.map_err(|err| self.unreadable(object.ctx(), &err))?;
         let mut list = Vec::new();
-        for at in 0..array.len() {
-            let item = array.get::<Value<'js>>(at);
+        for at in (0..u32::MAX).take_while(|it| f64::from(*it) < length) {
+            let item = object.get::<_, Value<'js>>(at);
             let item = item.map_err(|err| self.unreadable(object.ctx(), &err))?;
             list.push(self.at(at.to_string(), |walk| walk.read(&item))?);
         }
