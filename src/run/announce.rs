@@ -94,6 +94,7 @@ mod tests {
                 "mcp",
                 json!({ "command": "npx", "args": ["-y", "a b"], "env": { "TOKEN": "secret" } }),
             ),
+            entry("hooks", json!({ "Stop": [{ "command": "./end.sh" }, { "command": "a | b" }] })),
             Entry { disabled: true, ..entry("./other.ts", json!("${UNREAD}")) },
         ];
 
@@ -102,7 +103,8 @@ mod tests {
         let expected = "cordis.yml decides what runs here: requests go to api.example.com:8443; the key is in MY_KEY; \
                         its placeholders read DEEP, MODEL; \
                         asked about: bash, mcp__*; scripts: ./policy.ts; \
-                        programs are started by ./src/harness/shell-local.ts, mcp (TOKEN=… npx -y \"a b\")";
+                        programs are started by ./src/harness/shell-local.ts, mcp (TOKEN=… npx -y \"a b\"), \
+                        hooks (./end.sh, \"a | b\")";
         assert_eq!(said, expected);
     }
 

@@ -45,7 +45,11 @@ fn starts_programs(name: &str) -> bool {
 /// Values of variables may be secret, and are not shown.
 pub(crate) fn program(entry: &Entry) -> String {
     let Entry { name, config, .. } = entry;
-    let Some(command) = config["command"].as_str() else { return name.clone() };
+    let Some(command) = config["command"].as_str() else {
+        let commands: Vec<_> = commands(config).into_iter().map(word).collect();
+        let shown = (!commands.is_empty()).then(|| format!(" ({})", commands.join(", ")));
+        return format!("{name}{}", shown.unwrap_or_default());
+    };
     let variables = config["env"].as_object().into_iter().flat_map(|it| it.keys());
     let variables = variables.map(|it| format!("{}=…", word(it)));
     let arguments = config["args"].as_array().into_iter().flatten();
@@ -53,6 +57,21 @@ pub(crate) fn program(entry: &Entry) -> String {
     let line: Vec<_> = variables.chain([word(command)]).chain(arguments).collect();
     let folder = config["cwd"].as_str().map(|it| format!(" in {}", word(it))).unwrap_or_default();
     format!("{name} ({}{folder})", line.join(" "))
+}
+
+/// Commands that stand deeper in a config, as those of hooks do.
+fn commands(config: &Value) -> Vec<&str> {
+    match config {
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(key, value)| match value.as_str() {
+                Some(text) if key == "command" => vec![text],
+                _ => commands(value),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(commands).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// One word of a command line: what could pass for several, or for something else, is quoted.
