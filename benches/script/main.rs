@@ -15,12 +15,13 @@ use nano_cordis::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{runtime::Builder, task::LocalSet};
+use tokio_util::sync::CancellationToken;
 
 /// Enough for a median.
 const RUNS: usize = 50;
-const CALLS: usize = 5_000;
+const CALLS: u32 = 5_000;
 /// As many as nobody has.
-const MANY: usize = 50;
+const MANY: u32 = 50;
 
 const SOURCE: &str = "import type { Context } from 'cordis'
 
@@ -151,14 +152,14 @@ async fn each_us(tools: &Svc<Tools>, name: &str) -> f64 {
             name: name.into(),
             arguments: "{\"text\":\"hello\"}".into(),
             problem: None,
-            cancel: Default::default(),
+            cancel: CancellationToken::default(),
             session: None,
             turn: 1,
             step: 1,
         };
         assert_eq!(tools.execute(call).await.content, "hello");
     }
-    begin.elapsed().as_secs_f64() * 1e6 / CALLS as f64
+    begin.elapsed().as_secs_f64() * 1e6 / f64::from(CALLS)
 }
 
 /// KiB of each of many.
@@ -170,7 +171,7 @@ async fn resident(root: &Context) -> f64 {
     for number in 0..MANY {
         mount(root, &load(folder.path()), json!({ "format": format!("tool-{number}") })).await;
     }
-    (status("VmRSS:") - before) / MANY as f64
+    (status("VmRSS:") - before) / f64::from(MANY)
 }
 
 async fn threads_without(_root: &Context) -> f64 {
