@@ -202,7 +202,8 @@ async fn answered(
 ) -> Result<Value, BoxError> {
     tokio::select! {
         biased;
-        said = work => said.map_err(Into::into),
+        // First: what is said when the plugin has been told to stop is too late.
         () = ctx.stopping() => Err("a plugin was unloaded before it answered".into()),
+        said = work => said.map_err(Into::into),
     }
 }
