@@ -1,5 +1,9 @@
 //! What goes beyond: one module per source file.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails, and helpers say why"
+)]
 
 mod hooks;
 mod script;
