@@ -9,6 +9,7 @@
 
 mod border;
 mod bridge;
+mod console;
 mod engine;
 mod failure;
 mod imports;

@@ -18,6 +18,7 @@ use rquickjs::{CaughtError, Ctx, Exception, Function, Object, Result, Value, fun
 use tokio::sync::{mpsc as requests, oneshot};
 
 use super::{
+    console,
     engine::{Answer, Outcome, Request},
     failure::{Failure, Place},
     machine::MEMORY,
@@ -240,7 +241,7 @@ impl Border {
         let border = self.clone();
         let explain = move |thrown: Value<'js>| border.thrown(&thrown).to_string();
         host.set("explain", Function::new(ctx.clone(), explain)?)?;
-        host.set("log", Function::new(ctx.clone(), log)?)?;
+        host.set("log", Function::new(ctx.clone(), console::log)?)?;
         Ok(host)
     }
 
@@ -287,15 +288,5 @@ impl Border {
         let outcome = guarded(read);
         let outcome = outcome.unwrap_or_else(|panic| Err(Failure::new(panic.to_string())));
         self.reply(call, outcome);
-    }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "so the engine hands them over")]
-fn log(level: String, text: String) {
-    match level.as_str() {
-        "error" => tracing::error!(target: "nano_cordis::script", "{text}"),
-        "warn" => tracing::warn!(target: "nano_cordis::script", "{text}"),
-        "debug" => tracing::debug!(target: "nano_cordis::script", "{text}"),
-        _ => tracing::info!(target: "nano_cordis::script", "{text}"),
     }
 }
