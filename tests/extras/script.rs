@@ -21,6 +21,7 @@ use nano_cordis::{
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{runtime::Builder, sync::Notify, task::LocalSet, time::timeout};
+use tokio_util::sync::CancellationToken;
 
 /// Whatever a test waits for comes sooner.
 const FOREVER: Duration = Duration::from_mins(5);
@@ -151,7 +152,7 @@ impl App {
             name: tool.into(),
             arguments: arguments.into(),
             problem: None,
-            cancel: Default::default(),
+            cancel: CancellationToken::default(),
             session: None,
             turn: 1,
             step: 1,

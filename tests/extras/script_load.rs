@@ -51,66 +51,57 @@ fn a_file_that_is_none_is_refused_and_never_waited_for() {
     });
 }
 
+/// Sources, and what is said of them.
+const WRONG: &[(&str, &str)] = &[
+    ("export function apply() {\n  let x = ;\n}", "probe.ts:2:11: Unexpected token"),
+    ("\nlet a = 1\nlet a = 2\nexport function apply() {}", "probe.ts:2:5: "),
+    ("export function apply() { return 1 +", "probe.ts:1:37: "),
+    ("\n@old class A {}\nexport function apply() {}", "probe.ts:2:1: decorators are not read"),
+    ("\n\n  throw new Error('no')\nexport function apply() {}", "probe.ts:3:13: no"),
+    ("\nthrow 'a text'", "\"a text\" was thrown, which is no Error"),
+    (
+        "const x: string = undefinedName\nexport function apply() {}",
+        "probe.ts:1:19: ReferenceError: undefinedName is not defined",
+    ),
+    (
+        "const fs = require('fs')",
+        "probe.ts:1:12: ReferenceError: require is not defined: other files come in by",
+    ),
+    ("module.exports = {}", "probe.ts:1:1: ReferenceError: module is not defined: a script says"),
+    ("exports.apply = () => {}", "ReferenceError: exports is not defined: a script says"),
+    ("const key = process.env.KEY", "process is not defined: a script sees no environment"),
+    ("export const nothing = 1", "it exports no plugin"),
+    ("export const apply = 1", "it exports no plugin"),
+    ("export default 5", "it exports no plugin"),
+    ("export default null", "it exports no plugin"),
+    ("export default { apply: 'x' }", "it exports no plugin"),
+    (
+        "await new Promise(() => {})\nexport function apply() {}",
+        "its top level waits for something that never comes",
+    ),
+    ("while (true) {}", "probe.ts:1:"),
+    ("for (;;) await null", "it ran for more than 1000 ms without a pause and was stopped"),
+    (
+        "const all = []\nfor (;;) all.push('x'.repeat(1e5) + all.length)",
+        "it needed more than 64 MiB of memory",
+    ),
+    ("function f() { f() }\nf()", "probe.ts:1:16: RangeError: Maximum call stack size exceeded"),
+    ("import { now } from 'nano-cordis/host'\nnow()", "`nano-cordis/host` cannot be imported"),
+    (
+        "await import('nano-cordis/' + 'host')",
+        "cannot import `nano-cordis/host`: only what is written out",
+    ),
+    (
+        "import { Nothing } from 'cordis'\nnew Nothing()",
+        "probe.ts:1:25: `cordis` exports no `Nothing`",
+    ),
+];
+
 #[test]
 fn what_is_wrong_with_a_source_is_said_with_its_place() {
     run(async |app| {
         let mut others = Vec::new();
-        for (source, expected) in [
-            ("export function apply() {\n  let x = ;\n}", "probe.ts:2:11: Unexpected token"),
-            ("\nlet a = 1\nlet a = 2\nexport function apply() {}", "probe.ts:2:5: "),
-            ("export function apply() { return 1 +", "probe.ts:1:37: "),
-            (
-                "\n@old class A {}\nexport function apply() {}",
-                "probe.ts:2:1: decorators are not read",
-            ),
-            ("\n\n  throw new Error('no')\nexport function apply() {}", "probe.ts:3:13: no"),
-            ("\nthrow 'a text'", "\"a text\" was thrown, which is no Error"),
-            (
-                "const x: string = undefinedName\nexport function apply() {}",
-                "probe.ts:1:19: ReferenceError: undefinedName is not defined",
-            ),
-            (
-                "const fs = require('fs')",
-                "probe.ts:1:12: ReferenceError: require is not defined: other files come in by",
-            ),
-            (
-                "module.exports = {}",
-                "probe.ts:1:1: ReferenceError: module is not defined: a script says",
-            ),
-            ("exports.apply = () => {}", "ReferenceError: exports is not defined: a script says"),
-            ("const key = process.env.KEY", "process is not defined: a script sees no environment"),
-            ("export const nothing = 1", "it exports no plugin"),
-            ("export const apply = 1", "it exports no plugin"),
-            ("export default 5", "it exports no plugin"),
-            ("export default null", "it exports no plugin"),
-            ("export default { apply: 'x' }", "it exports no plugin"),
-            (
-                "await new Promise(() => {})\nexport function apply() {}",
-                "its top level waits for something that never comes",
-            ),
-            ("while (true) {}", "probe.ts:1:"),
-            ("for (;;) await null", "it ran for more than 1000 ms without a pause and was stopped"),
-            (
-                "const all = []\nfor (;;) all.push('x'.repeat(1e5) + all.length)",
-                "it needed more than 64 MiB of memory",
-            ),
-            (
-                "function f() { f() }\nf()",
-                "probe.ts:1:16: RangeError: Maximum call stack size exceeded",
-            ),
-            (
-                "import { now } from 'nano-cordis/host'\nnow()",
-                "`nano-cordis/host` cannot be imported",
-            ),
-            (
-                "await import('nano-cordis/' + 'host')",
-                "cannot import `nano-cordis/host`: only what is written out",
-            ),
-            (
-                "import { Nothing } from 'cordis'\nnew Nothing()",
-                "probe.ts:1:25: `cordis` exports no `Nothing`",
-            ),
-        ] {
+        for (source, expected) in WRONG {
             let said = refusal(app, source);
 
             let is_said =
@@ -120,6 +111,41 @@ fn what_is_wrong_with_a_source_is_said_with_its_place() {
         assert_eq!(others, [""; 0]);
     });
 }
+
+/// Sources with imports, and what is said of them.
+const IMPORTS: &[(&str, &str)] = &[
+    ("import { x } from './lib/gone.ts'\nx()", "probe.ts:1:19: there is no file lib/gone.ts"),
+    ("import { x } from './lib/user.ts'\nx()", "lib/user.ts:2:19: there is no file lib/gone.ts"),
+    ("import { y } from './lib/none.ts'\ny()", "probe.ts:1:19: `./lib/none.ts` exports no `y`"),
+    ("import y from './lib/none'\ny()", "probe.ts:1:15: `./lib/none` exports no `default`"),
+    ("export { z } from './lib/none.ts'", "probe.ts:1:19: `./lib/none.ts` exports no `z`"),
+    ("import './lib/broken.ts'", "lib/broken.ts:3:"),
+    ("import './lib/throws.ts'", "lib/throws.ts:2:11: not today"),
+    (
+        "import x from './lib/data.json' with { type: 'json' }\nx()",
+        "probe.ts:1:15: lib/data.json is no script",
+    ),
+    (
+        "import _ from 'lodash'\n_()",
+        "probe.ts:1:15: `lodash` cannot be imported: a script imports files",
+    ),
+    (
+        "import _ from 'https://x.dev/y.ts'\n_()",
+        "probe.ts:1:15: `https://x.dev/y.ts` cannot be imported",
+    ),
+    (
+        "import fs from 'node:fs'\nfs()",
+        "probe.ts:1:16: `node:fs` is a part of Node, and there is no Node here",
+    ),
+    ("import { join } from 'path'\njoin()", "probe.ts:1:22: `path` is a part of Node"),
+    ("import { r } from 'fs/promises'\nr()", "probe.ts:1:19: `fs/promises` is a part of Node"),
+    ("import { other } from 'lib/none.ts'\nother()", "imported as `./lib/none.ts`"),
+    (
+        "export const a = 1\nimport { b } from './lib/cycle.ts'\nexport const c = b",
+        "lib/cycle.ts:2:18: ReferenceError",
+    ),
+    ("\nawait import('./lib/gone.ts')", "probe.ts:2:14: there is no file lib/gone.ts"),
+];
 
 #[test]
 fn an_import_that_fails_names_both_files_and_the_line() {
@@ -132,51 +158,7 @@ fn an_import_that_fails_names_both_files_and_the_line() {
         app.write("lib/cycle.ts", "import { a } from '../probe.ts'\nexport const b = a");
 
         let mut others = Vec::new();
-        for (source, expected) in [
-            (
-                "import { x } from './lib/gone.ts'\nx()",
-                "probe.ts:1:19: there is no file lib/gone.ts",
-            ),
-            (
-                "import { x } from './lib/user.ts'\nx()",
-                "lib/user.ts:2:19: there is no file lib/gone.ts",
-            ),
-            (
-                "import { y } from './lib/none.ts'\ny()",
-                "probe.ts:1:19: `./lib/none.ts` exports no `y`",
-            ),
-            ("import y from './lib/none'\ny()", "probe.ts:1:15: `./lib/none` exports no `default`"),
-            ("export { z } from './lib/none.ts'", "probe.ts:1:19: `./lib/none.ts` exports no `z`"),
-            ("import './lib/broken.ts'", "lib/broken.ts:3:"),
-            ("import './lib/throws.ts'", "lib/throws.ts:2:11: not today"),
-            (
-                "import x from './lib/data.json' with { type: 'json' }\nx()",
-                "probe.ts:1:15: lib/data.json is no script",
-            ),
-            (
-                "import _ from 'lodash'\n_()",
-                "probe.ts:1:15: `lodash` cannot be imported: a script imports files",
-            ),
-            (
-                "import _ from 'https://x.dev/y.ts'\n_()",
-                "probe.ts:1:15: `https://x.dev/y.ts` cannot be imported",
-            ),
-            (
-                "import fs from 'node:fs'\nfs()",
-                "probe.ts:1:16: `node:fs` is a part of Node, and there is no Node here",
-            ),
-            ("import { join } from 'path'\njoin()", "probe.ts:1:22: `path` is a part of Node"),
-            (
-                "import { r } from 'fs/promises'\nr()",
-                "probe.ts:1:19: `fs/promises` is a part of Node",
-            ),
-            ("import { other } from 'lib/none.ts'\nother()", "imported as `./lib/none.ts`"),
-            (
-                "export const a = 1\nimport { b } from './lib/cycle.ts'\nexport const c = b",
-                "lib/cycle.ts:2:18: ReferenceError",
-            ),
-            ("\nawait import('./lib/gone.ts')", "probe.ts:2:14: there is no file lib/gone.ts"),
-        ] {
+        for (source, expected) in IMPORTS {
             let said = refusal(app, source);
 
             others.extend(
