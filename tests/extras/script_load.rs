@@ -51,8 +51,8 @@ fn a_file_that_is_none_is_refused_and_never_waited_for() {
     });
 }
 
-/// Sources that cannot be loaded, and what is said.
-const FAULTY: &[(&str, &str)] = &[
+/// Sources, and what is said of them.
+const WRONG: &[(&str, &str)] = &[
     ("export function apply() {\n  let x = ;\n}", "probe.ts:2:11: Unexpected token"),
     ("\nlet a = 1\nlet a = 2\nexport function apply() {}", "probe.ts:2:5: "),
     ("export function apply() { return 1 +", "probe.ts:1:37: "),
@@ -101,7 +101,7 @@ const FAULTY: &[(&str, &str)] = &[
 fn what_is_wrong_with_a_source_is_said_with_its_place() {
     run(async |app| {
         let mut others = Vec::new();
-        for (source, expected) in FAULTY {
+        for (source, expected) in WRONG {
             let said = refusal(app, source);
 
             let is_said =
@@ -112,8 +112,8 @@ fn what_is_wrong_with_a_source_is_said_with_its_place() {
     });
 }
 
-/// Sources with imports that cannot be loaded, and what is said.
-const FAULTY_IMPORTS: &[(&str, &str)] = &[
+/// Sources with imports, and what is said of them.
+const IMPORTS: &[(&str, &str)] = &[
     ("import { x } from './lib/gone.ts'\nx()", "probe.ts:1:19: there is no file lib/gone.ts"),
     ("import { x } from './lib/user.ts'\nx()", "lib/user.ts:2:19: there is no file lib/gone.ts"),
     ("import { y } from './lib/none.ts'\ny()", "probe.ts:1:19: `./lib/none.ts` exports no `y`"),
@@ -158,7 +158,7 @@ fn an_import_that_fails_names_both_files_and_the_line() {
         app.write("lib/cycle.ts", "import { a } from '../probe.ts'\nexport const b = a");
 
         let mut others = Vec::new();
-        for (source, expected) in FAULTY_IMPORTS {
+        for (source, expected) in IMPORTS {
             let said = refusal(app, source);
 
             others.extend(

@@ -44,8 +44,9 @@ fn a_place_is_that_of_the_source() {
 
 /// Line and column of the first place of some words, as JavaScript counts.
 fn place(source: &str, words: &str) -> String {
-    let mut lines = source.trim_start_matches('\u{feff}').lines().enumerate();
-    let (line, before) = lines.find_map(|(at, it)| Some((at, it.split_once(words)?.0))).unwrap();
+    let lines = source.trim_start_matches('\u{feff}').lines().enumerate();
+    let found = { lines }.find_map(|(at, it)| Some((at, it.split_once(words)?.0)));
+    let (line, before) = found.unwrap();
     format!("{}:{}", line + 1, before.encode_utf16().count() + 1)
 }
 

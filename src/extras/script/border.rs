@@ -26,7 +26,7 @@ use super::{
     timers::{Timers, processor_time},
     value,
 };
-use crate::cordis::guarded;
+use crate::cordis::{Panic, guarded};
 
 /// One run may take so much processor time.
 const BUDGET: Duration = Duration::from_secs(1);
@@ -285,8 +285,7 @@ impl Border {
             if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) }
         };
         // Whatever happens, whoever called is answered.
-        let outcome = guarded(read);
-        let outcome = outcome.unwrap_or_else(|panic| Err(Failure::new(panic.to_string())));
-        self.reply(call, outcome);
+        let broke = |panic: Panic| Err(Failure::new(panic.to_string()));
+        self.reply(call, guarded(read).unwrap_or_else(broke));
     }
 }
