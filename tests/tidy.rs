@@ -21,7 +21,7 @@ const UNWANTED: [(&str, &str); 7] = [
     ("todo", "!("),
     ("unimplemented", "!("),
     ("dbg", "!("),
-    ("#[ig", "nore]"),
+    ("#[ig", "nore"),
     ("allow(clippy", "::all"),
 ];
 

@@ -5,6 +5,5 @@ mod calls;
 mod ending;
 mod lists;
 mod lost;
-mod real;
 mod rig;
 mod start;
