@@ -22,6 +22,7 @@ mod script_load;
 mod script_model;
 mod script_native;
 mod script_places;
+mod script_prelude;
 mod script_reload;
 mod script_services;
 mod script_shell;

@@ -4,8 +4,9 @@
 
 use std::{
     cell::RefCell,
-    fs,
+    env, fs,
     path::{Path, PathBuf},
+    process::Command,
     rc::Rc,
     time::Duration,
 };
@@ -36,6 +37,19 @@ pub(crate) fn run(test: impl AsyncFnOnce(&App)) {
         assert_eq!(end.hung, Vec::<String>::new());
         assert_eq!(*app.reports.borrow(), [""; 0], "reports that the test did not expect");
     });
+}
+
+/// Runs this test in a process of its own, with little address space; there it does the work.
+pub(crate) fn alone(test: &str, work: impl AsyncFnOnce(&App)) {
+    if env::var_os("NANO_TEST_ALONE").is_some() {
+        return run(work);
+    }
+    let script = format!("ulimit -v 8000000; exec \"$0\" --exact {test} --nocapture");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).arg(env::current_exe().unwrap()).env("NANO_TEST_ALONE", "1");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
 }
 
 /// What a test works with.

@@ -1,24 +1,11 @@
 //! Engines come and go, and nothing is left of them. Each test has a process of its own, so that nobody else's threads
 //! and memory are counted.
 
-use std::{env, fs, future::poll_fn, process::Command, task::Poll, time::Duration};
+use std::{env, fs, future::poll_fn, task::Poll, time::Duration};
 
 use serde_json::json;
 
-use crate::script::{App, run, tool};
-
-/// Runs this test in a process of its own, with little address space; there it does the work.
-fn alone(test: &str, work: impl AsyncFnOnce(&App)) {
-    if env::var_os("NANO_TEST_ALONE").is_some() {
-        return run(work);
-    }
-    let script = format!("ulimit -v 8000000; exec \"$0\" --exact script_leaks::{test} --nocapture");
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(script).arg(env::current_exe().unwrap()).env("NANO_TEST_ALONE", "1");
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
-}
+use crate::script::{alone, tool};
 
 /// Threads, open files, and resident memory in KiB.
 fn held() -> (u64, u64, u64) {
@@ -33,7 +20,7 @@ fn held() -> (u64, u64, u64) {
 
 #[test]
 fn five_hundred_reloads_leak_nothing() {
-    alone("five_hundred_reloads_leak_nothing", async |app| {
+    alone("script_leaks::five_hundred_reloads_leak_nothing", async |app| {
         app.write("lib.ts", "export const what = 0");
         app.write(
             "probe.ts",
@@ -60,8 +47,32 @@ fn five_hundred_reloads_leak_nothing() {
 }
 
 #[test]
+fn a_thousand_engines_one_after_the_other_leak_nothing() {
+    alone("script_leaks::a_thousand_engines_one_after_the_other_leak_nothing", async |app| {
+        let all = "import { LocalShell, Schema } from 'cordis'
+export const Config = Schema.object({ word: Schema.string().default('hi') })
+export class Shell extends LocalShell {}
+export function apply() {}";
+        app.write("probe.ts", all);
+
+        let mut marks = Vec::new();
+        for round in 1..=1000 {
+            drop(app.load("./probe.ts").unwrap());
+            if round == 200 || round == 1000 {
+                marks.push(held());
+            }
+        }
+
+        let [before, after] = marks[..] else { unreachable!() };
+        // The last one may still be on its way out.
+        assert!(after.0 <= before.0 + 1 && after.1 == before.1, "{before:?} and then {after:?}");
+        assert!(after.2 * 100 <= before.2 * 110, "{before:?} and then {after:?}");
+    });
+}
+
+#[test]
 fn engines_may_go_at_any_moment() {
-    alone("engines_may_go_at_any_moment", async |app| {
+    alone("script_leaks::engines_may_go_at_any_moment", async |app| {
         app.tools().await;
         let waits = tool("await new Promise(done => setTimeout(done, 1)); return { a: [1, {}] }");
         let loops = tool("for (;;) { await null; ctx.get('nothing') }");

@@ -22,6 +22,7 @@ use super::{
     engine::{Answer, Outcome, Request},
     failure::{Failure, Place},
     machine::MEMORY,
+    moment, prelude,
     program::Program,
     timers::{Timers, processor_time},
     value,
@@ -241,6 +242,7 @@ impl Border {
         let border = self.clone();
         let explain = move |thrown: Value<'js>| border.thrown(&thrown).to_string();
         host.set("explain", Function::new(ctx.clone(), explain)?)?;
+        host.set("part", Function::new(ctx.clone(), prelude::part)?)?;
         host.set("log", Function::new(ctx.clone(), console::log)?)?;
         Ok(host)
     }
@@ -253,7 +255,9 @@ impl Border {
     ) -> Result<Value<'js>> {
         let (answer, answered) = mpsc::channel();
         self.request(ctx, operation, args, Answer::Now(answer))?;
-        let outcome = answered.recv().unwrap_or_else(|_| Err("the plugin is not running".into()));
+        let outcome = moment::look(None, || answered.try_recv().ok())
+            .or_else(|| answered.recv().ok())
+            .unwrap_or_else(|| Err("the plugin is not running".into()));
         match outcome {
             Ok(value) => value::to_js(ctx, &value.to_string()),
             Err(problem) => Err(Exception::throw_message(ctx, &problem)),

@@ -21,7 +21,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{failure::Failure, machine::Machine, program::Program};
+use super::{failure::Failure, machine::Machine, moment, program::Program};
 use crate::cordis::guarded;
 
 /// Names a function of the script that the agent may call.
@@ -91,6 +91,7 @@ pub(super) struct Engine {
 pub(super) struct Backlog {
     calls: AtomicUsize,
     bytes: AtomicUsize,
+    awake: AtomicBool,
 }
 
 /// As many requests may wait until the script has to.
@@ -152,10 +153,12 @@ impl Engine {
         if refused.is_none() {
             self.send(Message::Call { text, reply });
         }
+        let is_awake = self.backlog.awake.load(Ordering::Relaxed);
         let ended = || Err(Failure::new("the script has ended"));
         async move {
             match refused {
                 Some(failure) => Err(failure),
+                None if is_awake => moment::receive(answer).await.unwrap_or_else(ended),
                 None => answer.await.unwrap_or_else(|_| ended()),
             }
         }
@@ -210,6 +213,11 @@ impl Backlog {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The script listens, or falls asleep.
+    pub(super) fn set_awake(&self, awake: bool) {
+        self.awake.store(awake, Ordering::Relaxed);
     }
 
     /// One call was heard.

@@ -1,6 +1,6 @@
 //! Part of `script`: gives the engine the modules that it asks for, all of which were read before.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rquickjs::{
     Ctx, Error, Exception, Module, Result,
@@ -8,37 +8,7 @@ use rquickjs::{
     module::Declared,
 };
 
-use super::{machine::ENTRY, program::Program};
-use crate::{cordis::plugin, harness::shell_local};
-
-/// The prelude: what a script finds when it begins, in the words of the original. Names and sources.
-const PRELUDE: [(&str, &str); 14] = [
-    ("nano-cordis", include_str!("prelude/index.js")),
-    ("nano-cordis/host", include_str!("prelude/host.js")),
-    ("nano-cordis/context", include_str!("prelude/context.js")),
-    ("nano-cordis/events", include_str!("prelude/events.js")),
-    ("nano-cordis/inspect", include_str!("prelude/inspect.js")),
-    ("nano-cordis/natives", include_str!("prelude/natives.js")),
-    ("nano-cordis/plugins", include_str!("prelude/plugins.js")),
-    ("nano-cordis/schema", include_str!("prelude/schema.js")),
-    ("nano-cordis/service", include_str!("prelude/service.js")),
-    ("nano-cordis/services", include_str!("prelude/services.js")),
-    ("nano-cordis/session", include_str!("prelude/session.js")),
-    ("nano-cordis/web", include_str!("prelude/web.js")),
-    ("cordis", "export * from 'nano-cordis'"),
-    ("schemastery", "export { Schema as default, Schema } from 'nano-cordis'"),
-];
-
-/// The schema of the config of `shell-local`, for those that add something to it.
-const SHELL_CONFIG: &str = "nano-cordis/shell-config";
-
-fn shell_config() -> &'static str {
-    static SOURCE: OnceLock<String> = OnceLock::new();
-    SOURCE.get_or_init(|| {
-        let schema = plugin(shell_local::apply).schema().cloned().unwrap_or_default();
-        format!("export default {schema}")
-    })
-}
+use super::{machine::ENTRY, prelude, program::Program};
 
 /// Bare names that the host serves.
 pub(super) const HOST: [&str; 3] = ["nano-cordis", "cordis", "schemastery"];
@@ -62,8 +32,8 @@ impl Resolver for Links {
         _: Option<ImportAttributes<'js>>,
     ) -> Result<String> {
         // What the prelude is made of is not for the script.
-        let is_ours = base == ENTRY || prelude(base).is_some();
-        if is_ours && (prelude(name).is_some() || name == self.0.entry) {
+        let is_ours = base == ENTRY || prelude::has(base);
+        if is_ours && (prelude::has(name) || name == self.0.entry) {
             return Ok(name.to_owned());
         }
         let link = (base.to_owned(), name.to_owned());
@@ -82,19 +52,11 @@ impl Loader for Links {
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>> {
-        let module = self.0.modules.get(name).map(|it| &*it.code);
-        let code = module.or_else(|| prelude(name)).ok_or_else(|| Error::new_loading(name))?;
-        let declared = Module::declare(ctx.clone(), name, code)?;
-        if module.is_some() {
-            declared.meta()?.set("url", format!("file://{name}"))?;
-        }
+        let Some(module) = self.0.modules.get(name) else {
+            return prelude::load(ctx, name).unwrap_or_else(|| Err(Error::new_loading(name)));
+        };
+        let declared = Module::declare(ctx.clone(), name, &*module.code)?;
+        declared.meta()?.set("url", format!("file://{name}"))?;
         Ok(declared)
     }
-}
-
-fn prelude(name: &str) -> Option<&'static str> {
-    if name == SHELL_CONFIG {
-        return Some(shell_config());
-    }
-    PRELUDE.iter().find(|it| it.0 == name).map(|it| it.1)
 }

@@ -27,6 +27,7 @@ use super::{
     engine::{Backlog, Exports, Message, Request},
     failure::Failure,
     imports::Links,
+    moment,
     program::Program,
     value,
 };
@@ -98,9 +99,8 @@ impl Machine {
     fn evaluate(&self, ctx: &Ctx<'_>, program: &Program) -> rquickjs::Result<()> {
         ctx.globals().set("__host", self.border.host(ctx)?)?;
         let entry = json!(program.entry);
-        let source = format!(
-            "import 'nano-cordis/host'; import 'nano-cordis/web'; import 'nano-cordis/context'; import * as it from {entry}; __loaded(it)"
-        );
+        let source =
+            format!("import 'nano-cordis/context'; import * as it from {entry}; __loaded(it)");
         let loading = JsModule::evaluate(ctx.clone(), ENTRY, source)?;
         ctx.globals().set("__loading", loading)
     }
@@ -124,18 +124,15 @@ impl Machine {
 
     /// Works until nobody can send a message any more. Timers and messages take turns, so that neither holds up the other.
     pub(super) fn serve(self, inbox: &Receiver<Message>, backlog: &Backlog) {
+        let mut has_heard = false;
         while !self.border.is_stopped() {
             if let Err(failure) = self.fire() {
                 self.border.complain(&failure);
             }
-            let message = match self.border.timers.pause().filter(|_| !self.is_dead()) {
-                None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(Duration::ZERO) => inbox.try_recv().map_err(|err| match err {
-                    TryRecvError::Empty => RecvTimeoutError::Timeout,
-                    TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-                }),
-                Some(pause) => inbox.recv_timeout(pause),
-            };
+            let pause = self.border.timers.pause().filter(|_| !self.is_dead());
+            backlog.set_awake(has_heard);
+            let message = if has_heard { at_once(inbox, pause) } else { sometime(inbox, pause) };
+            has_heard = message.is_ok();
             match message {
                 Ok(message) => self.receive(message, backlog),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -227,6 +224,30 @@ impl Machine {
 
 /// The name of the few lines that load everything else.
 pub(super) const ENTRY: &str = "(entry)";
+
+/// A message that follows the last one closely; it is looked for until a timer is due, at the longest.
+fn at_once(
+    inbox: &Receiver<Message>,
+    pause: Option<Duration>,
+) -> Result<Message, RecvTimeoutError> {
+    let look = || match inbox.try_recv() {
+        Ok(message) => Some(Ok(message)),
+        Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
+        Err(TryRecvError::Empty) => None,
+    };
+    moment::look(pause, look).unwrap_or(Err(RecvTimeoutError::Timeout))
+}
+
+/// A message; it is waited for until a timer is due.
+fn sometime(
+    inbox: &Receiver<Message>,
+    pause: Option<Duration>,
+) -> Result<Message, RecvTimeoutError> {
+    match pause {
+        Some(pause) => inbox.recv_timeout(pause),
+        None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+    }
+}
 
 fn is_loading(ctx: &Ctx<'_>) -> bool {
     let loading = ctx.globals().get::<_, Promise<'_>>("__loading");

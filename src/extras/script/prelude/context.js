@@ -1,7 +1,6 @@
 // What a script holds of the world: the context, in the words of the original.
 
-import { later, now, onStart, release, share } from 'nano-cordis/host'
-import { dispatch, listen, orderOf } from 'nano-cordis/events'
+import { later, now, onStart, part, release, share } from 'nano-cordis/host'
 import { mount, run, shapeOf } from 'nano-cordis/plugins'
 import { offer, service } from 'nano-cordis/services'
 
@@ -42,27 +41,27 @@ export class Context {
     if (typeof listener !== 'function') throw new TypeError(`the listener of \`${String(event)}\` is no function`)
     if (event === 'ready') return whenReady(this, listener)
     if (event === 'dispose') return this.effect(() => () => listener())
-    return listen(this, event, listener, orderOf(options))
+    return part('events').listen(this, event, listener, options)
   }
 
   /** Tells all listeners; what fails is reported. */
   emit(event, ...args) {
-    dispatch.emit(this, event, args)
+    part('events').dispatch.emit(this, event, args)
   }
 
   /** All listeners at the same time. */
   parallel(event, ...args) {
-    return dispatch.parallel(this, event, args)
+    return part('events').dispatch.parallel(this, event, args)
   }
 
   /** One listener after the other, until one has something to say. */
   serial(event, ...args) {
-    return dispatch.serial(this, event, args)
+    return part('events').dispatch.serial(this, event, args)
   }
 
   /** Each listener wraps the rest; the last argument is the innermost. */
   waterfall(event, ...args) {
-    return dispatch.waterfall(this, event, args)
+    return part('events').dispatch.waterfall(this, event, args)
   }
 
   /** Offers a service under a name. */

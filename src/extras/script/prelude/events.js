@@ -2,12 +2,7 @@
 
 import { explain, later, now, share, shared, forget, signal } from 'nano-cordis/host'
 import { NUMBER, undoing } from 'nano-cordis/context'
-import { sessionOf } from 'nano-cordis/session'
-
-/** A call of a tool as listeners see it: its session can be read, its signal says when nobody waits any more. */
-export function callOf(call) {
-  return { ...call, session: call.session && sessionOf(call.session), signal: signal(call.signal) }
-}
+import { callOf, sessionOf } from 'nano-cordis/session'
 
 /** What the agent sends, as listeners get it. */
 const arrive = {
@@ -21,13 +16,13 @@ const arrive = {
 }
 
 /** The place of a listener among the others: the lowest comes first. */
-export function orderOf(options) {
+function orderOf(options) {
   if (typeof options === 'number') return options
   return options?.order ?? (options?.prepend || options === true ? -1 : 0)
 }
 
 /** Registers a listener. */
-export function listen(context, event, listener, order) {
+export function listen(context, event, listener, options) {
   if (typeof event !== 'string') throw new TypeError('the name of an event is a text')
   const receive = (args, next) => {
     const values = arrive[event]?.(args) ?? args
@@ -37,7 +32,7 @@ export function listen(context, event, listener, order) {
   const number = share(receive)
   let effect
   try {
-    effect = now('on', context[NUMBER], event, order, number)
+    effect = now('on', context[NUMBER], event, orderOf(options), number)
   } catch (error) {
     forget(number)
     throw error

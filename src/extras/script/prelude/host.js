@@ -2,8 +2,6 @@
 //
 // Functions never cross; a number does that stands for one. Everything else crosses as JSON.
 
-import { shown } from 'nano-cordis/inspect'
-
 const host = globalThis.__host
 delete globalThis.__host
 
@@ -15,6 +13,14 @@ const timers = new Map()
 const signals = new Map()
 /** So many requests may wait at a time. */
 const MOST = 10000
+
+const parts = new Map()
+
+/** A part of the prelude that few scripts need, which is loaded once one does. */
+export function part(name) {
+  if (!parts.has(name)) parts.set(name, host.part(name))
+  return parts.get(name)
+}
 
 /** Asks the agent for something and waits for the answer; throws what it has against it. */
 export function now(operation, ...args) {
@@ -197,8 +203,18 @@ globalThis.AbortController = class AbortController {
   }
 }
 
+globalThis.queueMicrotask ??= callback => void Promise.resolve().then(callback)
+
+for (const name of ['Headers', 'TextDecoder', 'TextEncoder', 'crypto', 'fetch', 'structuredClone']) {
+  Object.defineProperty(globalThis, name, {
+    configurable: true,
+    get: () => part('web')[name],
+    set: value => Object.defineProperty(globalThis, name, { configurable: true, enumerable: true, writable: true, value }),
+  })
+}
+
 function print(level) {
-  return (...parts) => host.log(level, parts.map(it => shown(it, host.trace)).join(' '))
+  return (...line) => host.log(level, line.map(it => (typeof it === 'string' ? it : part('inspect').shown(it, host.trace))).join(' '))
 }
 
 globalThis.console = {

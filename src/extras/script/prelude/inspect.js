@@ -3,9 +3,8 @@
 const DEEPEST = 4
 const LONGEST = 100
 
-/** A part of a line: texts as they are, everything else as its author would write it. */
+/** A value in a line, as its author would write it. */
 export function shown(part, trace) {
-  if (typeof part === 'string') return part
   try {
     if (part instanceof Error) return [String(part), trace(String(part.stack))].filter(Boolean).join('\n')
     return written(part, [])

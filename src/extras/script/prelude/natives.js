@@ -2,8 +2,7 @@
 
 import { abortable, forget, later, now, share } from 'nano-cordis/host'
 import { NUMBER, undoing } from 'nano-cordis/context'
-import { callOf } from 'nano-cordis/events'
-import { sessionOf } from 'nano-cordis/session'
+import { callOf, sessionOf } from 'nano-cordis/session'
 
 /** Undos of the tools of this script, by name. */
 const registered = new Map()

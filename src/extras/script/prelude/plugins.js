@@ -1,8 +1,7 @@
 // Plugins of a script: their three shapes, their start, and the handle of a child.
 
-import { forget, later, now, release, share } from 'nano-cordis/host'
+import { forget, later, now, part, release, share } from 'nano-cordis/host'
 import { NUMBER, READY, contextOf } from 'nano-cordis/context'
-import { schemaOf } from 'nano-cordis/schema'
 
 /** What of a value makes it a plugin. */
 export function shapeOf(value) {
@@ -11,9 +10,11 @@ export function shapeOf(value) {
   if (typeof body !== 'function') {
     throw new TypeError('it exports no plugin: `export function apply(ctx, config)`, or a default export that is a function, a class or an object with `apply`')
   }
-  const isClass = /^class\b/.test(Function.prototype.toString.call(body))
+  // Of all functions only a class has a prototype that cannot be exchanged.
+  const isClass = Object.getOwnPropertyDescriptor(body, 'prototype')?.writable === false
   const name = typeof value.name === 'string' && value.name !== 'apply' && value.name !== 'default' ? value.name : null
-  return { value, body, isClass, name: name || null, inject: value.inject ?? [], schema: schemaOf(value.Config) }
+  const schema = value.Config === undefined ? null : part('config').schemaOf(value.Config)
+  return { value, body, isClass, name: name || null, inject: value.inject ?? [], schema }
 }
 
 /** Runs the body. What it returns is the number of its cleanup. */

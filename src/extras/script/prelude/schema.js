@@ -4,6 +4,8 @@
 // Omitted: schemastery's schemas are functions that check a value, and know tuples, transformations, bit sets and hints
 // for a web console. A config is checked here before the script hears of it.
 
+import { isMap, named } from 'nano-cordis/config'
+
 /** What one kind of schema calls its least and its most. */
 const LIMITS = {
   string: ['minLength', 'maxLength'],
@@ -169,10 +171,6 @@ function isFixedMap(json) {
   return json.properties !== undefined && json.anyOf === undefined && json.additionalProperties === undefined
 }
 
-function isMap(value) {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Schema)
-}
-
 function list(value, method) {
   if (!Array.isArray(value) || value.length === 0) throw new TypeError(`\`Schema.${method}\` takes a list of schemas`)
   return value
@@ -188,44 +186,4 @@ function plain(value, what) {
   const text = JSON.stringify(value)
   if (text === undefined) throw new TypeError(`${what} cannot be ${named(value)}`)
   return JSON.parse(text)
-}
-
-function named(value) {
-  if (typeof value === 'function') return value.name ? `the function \`${value.name}\`` : 'a function'
-  return typeof value === 'object' ? (JSON.stringify(value) ?? 'an object') : `\`${String(value)}\``
-}
-
-/** Words that a JSON Schema has at its top. A map without any of them was meant as something else. */
-const KEYWORDS = ['type', 'properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames', 'items',
-  'prefixItems', 'enum', 'const', 'anyOf', 'oneOf', 'allOf', 'not', 'if', '$ref', '$schema', '$defs', 'default', 'title',
-  'description', 'minProperties', 'maxProperties', 'unevaluatedProperties', 'dependentRequired', 'dependentSchemas']
-
-/** The JSON Schema of what a plugin exports as `Config`; null if it exports none. */
-export function schemaOf(config) {
-  if (config === undefined || config === null) return null
-  if (config instanceof Schema) return config.toJSONSchema()
-  if (config['~standard']) return standard(config['~standard'])
-  if (typeof config === 'boolean') return config
-  if (!isMap(config)) throw new TypeError(`\`Config\` is ${what(config)}; ${ADVICE}`)
-  const keys = Object.keys(config)
-  if (keys.some(key => config[key] instanceof Schema)) {
-    throw new TypeError('`Config` is a map of schemas; write `Schema.object({ … })` around them')
-  }
-  if (keys.length > 0 && !keys.some(key => KEYWORDS.includes(key))) {
-    throw new TypeError(`\`Config\` is no JSON Schema: \`${keys[0]}\` is none of its words; ${ADVICE}`)
-  }
-  return config
-}
-
-const ADVICE = 'it must be a schema, such as `Schema.object({ … })` of `schemastery`, or a JSON Schema'
-
-function standard({ vendor, jsonSchema }) {
-  const json = jsonSchema?.input?.({ target: 'draft-2020-12' })
-  if (json) return json
-  throw new TypeError(`\`Config\` is a schema of \`${vendor ?? 'somebody else'}\` that has no JSON Schema to show; ${ADVICE}`)
-}
-
-function what(config) {
-  if (Array.isArray(config)) return 'a list'
-  return typeof config === 'function' ? named(config) : `the ${typeof config} ${named(config)}`
 }

@@ -2,13 +2,8 @@
 
 import { abortable, later, now } from 'nano-cordis/host'
 import { NUMBER } from 'nano-cordis/context'
+import { LOCAL, RUN } from 'nano-cordis/services'
 import config from 'nano-cordis/shell-config'
-
-/** The shell of this machine that an object adds something to. */
-export const LOCAL = Symbol('local')
-
-/** Which run of the agent a spec belongs to. */
-export const RUN = Symbol('run')
 
 /** A plugin that provides itself under a name. */
 export class Service {

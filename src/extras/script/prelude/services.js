@@ -3,7 +3,12 @@
 import { later, now, share, shared, signal } from 'nano-cordis/host'
 import { NUMBER, contextOf, undoing } from 'nano-cordis/context'
 import { natives } from 'nano-cordis/natives'
-import { LOCAL, RUN } from 'nano-cordis/service'
+
+/** The shell of this machine that an object adds something to. */
+export const LOCAL = Symbol('local')
+
+/** Which run of the agent a spec belongs to. */
+export const RUN = Symbol('run')
 
 /** Reads a service for a context. A `needed` one is there, or this throws. */
 export function service(context, name, needed) {

@@ -2,7 +2,8 @@
 
 import { abortable, now } from 'nano-cordis/host'
 
-class Headers {
+/** Names in small letters, and their values. */
+export class Headers {
   #values = new Map()
 
   constructor(init = []) {
@@ -50,20 +51,17 @@ class Response {
   }
 }
 
-globalThis.Headers = Headers
-
 /** Asks one of the hosts that the entry allows. */
-globalThis.fetch = async (url, { method = 'GET', headers, body, signal } = {}) => {
+export const fetch = async (url, { method = 'GET', headers, body, signal } = {}) => {
   if (body !== undefined && body !== null && typeof body !== 'string') throw new TypeError('fetch: the body must be a text')
   return new Response(await abortable(signal, 'fetch', String(url), method, [...new Headers(headers)], body ?? null))
 }
 
-globalThis.queueMicrotask ??= callback => void Promise.resolve().then(callback)
-
-globalThis.crypto = { randomUUID: () => now('uuid') }
+/** As much of it as a plugin needs. */
+export const crypto = { randomUUID: () => now('uuid') }
 
 /** A copy that shares nothing. */
-globalThis.structuredClone = value => copy(value, new Map())
+export const structuredClone = value => copy(value, new Map())
 
 function copy(value, made) {
   if (typeof value === 'function' || typeof value === 'symbol') throw new TypeError(`a ${typeof value} cannot be cloned`)
@@ -81,7 +79,8 @@ function copy(value, made) {
   return result
 }
 
-globalThis.TextEncoder = class TextEncoder {
+/** Texts as UTF-8. */
+export class TextEncoder {
   encoding = 'utf-8'
 
   encode(text = '') {
@@ -90,7 +89,8 @@ globalThis.TextEncoder = class TextEncoder {
   }
 }
 
-globalThis.TextDecoder = class TextDecoder {
+/** And back. */
+export class TextDecoder {
   encoding = 'utf-8'
 
   decode(bytes = []) {

@@ -1,0 +1,104 @@
+//! Part of `script`: the prelude, what a script finds when it begins, in the words of the original. Its modules are the
+//! files of the folder.
+//!
+//! Watch for: it is the same for every script, so it is compiled once. The first engine of the process that asks for a
+//! module compiles it, every later one reads what came of that, which holds neither text nor places: no message shows
+//! them.
+
+use std::{borrow::Cow, sync::OnceLock};
+
+use rquickjs::{
+    Ctx, Module, Object, Result,
+    loader::{
+        Loader,
+        bundle::{Bundle, HasByteCode},
+    },
+    module::{Declared, WriteOptions},
+};
+
+use super::machine::ENTRY;
+use crate::{cordis::plugin, harness::shell_local};
+
+/// Names and modules.
+static PRELUDE: [(&str, Part); 16] = [
+    ("nano-cordis", Part::new(|| include_str!("prelude/index.js").into())),
+    ("nano-cordis/host", Part::new(|| include_str!("prelude/host.js").into())),
+    ("nano-cordis/config", Part::new(|| include_str!("prelude/config.js").into())),
+    ("nano-cordis/context", Part::new(|| include_str!("prelude/context.js").into())),
+    ("nano-cordis/events", Part::new(|| include_str!("prelude/events.js").into())),
+    ("nano-cordis/inspect", Part::new(|| include_str!("prelude/inspect.js").into())),
+    ("nano-cordis/natives", Part::new(|| include_str!("prelude/natives.js").into())),
+    ("nano-cordis/plugins", Part::new(|| include_str!("prelude/plugins.js").into())),
+    ("nano-cordis/schema", Part::new(|| include_str!("prelude/schema.js").into())),
+    ("nano-cordis/service", Part::new(|| include_str!("prelude/service.js").into())),
+    ("nano-cordis/services", Part::new(|| include_str!("prelude/services.js").into())),
+    ("nano-cordis/session", Part::new(|| include_str!("prelude/session.js").into())),
+    ("nano-cordis/web", Part::new(|| include_str!("prelude/web.js").into())),
+    ("nano-cordis/shell-config", Part::new(shell_config)),
+    ("cordis", Part::new(|| "export * from 'nano-cordis'".into())),
+    ("schemastery", Part::new(|| "export { Schema as default, Schema } from 'nano-cordis'".into())),
+];
+
+/// One module of it.
+struct Part {
+    source: fn() -> Cow<'static, str>,
+    compiled: OnceLock<&'static [u8]>,
+}
+
+impl Part {
+    const fn new(source: fn() -> Cow<'static, str>) -> Self {
+        Self { source, compiled: OnceLock::new() }
+    }
+}
+
+impl HasByteCode<'static> for Part {
+    fn get_bytecode(&self) -> &'static [u8] {
+        self.compiled.get().expect("whoever reads it has looked")
+    }
+}
+
+/// The schema of the config of `shell-local`, for those that add something to it.
+fn shell_config() -> Cow<'static, str> {
+    let schema = plugin(shell_local::apply).schema().cloned().unwrap_or_default();
+    format!("export default {schema}").into()
+}
+
+/// Whether a module of the prelude has this name.
+pub(super) fn has(name: &str) -> bool {
+    find(name).is_some()
+}
+
+/// The module of this name, if it is one of the prelude.
+pub(super) fn load<'js>(ctx: &Ctx<'js>, name: &str) -> Option<Result<Module<'js, Declared>>> {
+    let part = find(name)?;
+    Some(match part.compiled.get() {
+        Some(_) => Bundle(&PRELUDE[..]).load(ctx, name, None),
+        None => part.compile(ctx, name),
+    })
+}
+
+/// A module that few scripts need: what it exports. It is loaded when the prelude asks for it the first time.
+#[expect(clippy::needless_pass_by_value, reason = "so the engine hands them over")]
+pub(super) fn part<'js>(ctx: Ctx<'js>, name: String) -> Result<Object<'js>> {
+    let text = format!("export * as it from 'nano-cordis/{name}'");
+    let (module, evaluated) = Module::declare(ctx.clone(), ENTRY, text)?.eval()?;
+    // No module of the prelude waits for anything.
+    evaluated.result::<()>().transpose()?;
+    module.get("it")
+}
+
+fn find(name: &str) -> Option<&'static Part> {
+    PRELUDE.iter().find(|it| it.0 == name).map(|it| &it.1)
+}
+
+impl Part {
+    fn compile<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js, Declared>> {
+        let module = Module::declare(ctx.clone(), name, (self.source)().into_owned())?;
+        let options =
+            WriteOptions { strip_source: true, strip_debug: true, ..WriteOptions::default() };
+        let compiled = module.write(options)?;
+        // Kept for good: it is small, and there is one of each module.
+        self.compiled.get_or_init(|| compiled.leak());
+        Ok(module)
+    }
+}
