@@ -15,6 +15,8 @@ mod failure;
 mod imports;
 mod machine;
 mod naming;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod probe;
 mod program;
 mod sources;
 mod timers;

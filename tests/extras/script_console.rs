@@ -39,5 +39,5 @@ fn what_it_prints_before_it_fails_to_load_is_shown_too() {
 
     assert_eq!(ended.code(), 2);
     assert_eq!(ended.err.matches("script: line ").count(), 100, "{}", ended.err);
-    assert!(ended.err.contains("entry `s`: s.ts:2:16: no"), "{}", ended.err);
+    assert!(ended.err.contains("entry `s`: s.ts:2:11: no"), "{}", ended.err);
 }

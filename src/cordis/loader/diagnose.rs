@@ -108,8 +108,8 @@ impl Loader {
         if entries.iter().filter(is_wanted).any(|it| called_so(&it)) {
             return format!("`{id}` waits for `{service}`");
         }
-        let provided = self.host.kernel.provided();
-        let near = nearest(service, provided.iter().map(|it| &**it));
+        let provided = self.host.service_names();
+        let near = nearest(service, provided.iter().map(String::as_str));
         let hint = did_you_mean(near.as_deref());
         format!("`{id}` waits for `{service}`, which no entry provides{hint}")
     }

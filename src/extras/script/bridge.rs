@@ -34,7 +34,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::{callback::Callback, pace::Pace};
-use super::engine::{Answer, Engine, Function, Request};
+use super::{
+    console,
+    engine::{Answer, Engine, Function, Request},
+};
 use crate::{
     cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Mount, Undo},
     harness::{env::Env, llm::Delta, shell_local::LocalShell},
@@ -90,6 +93,19 @@ impl Reply {
     const NOTHING: Self = Self::Now(Ok(Value::Null));
 }
 
+/// What the script asks for. When nobody does it any more, its last words are still heard.
+struct Requests(Receiver<Request>);
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        while let Ok(request) = self.0.try_recv() {
+            if request.operation == "log" {
+                console::log(&request.args);
+            }
+        }
+    }
+}
+
 impl Bridge {
     /// The body of the plugin.
     pub(super) async fn start(
@@ -136,6 +152,8 @@ impl Bridge {
         config: Value,
     ) -> Result<Option<Cleanup>, BoxError> {
         let started = self.call(start, vec![number.into(), config]);
+        // Differs: the kernel notices who waits for its own end, and lets it go on. Which part of a script waits for
+        // something nobody can see, so a start that awaits its own `dispose()` is given up like one that does not end.
         let unwanted = async {
             ctx.stopping().await;
             sleep(CLEANUP).await;
@@ -185,8 +203,9 @@ impl Bridge {
     }
 
     /// Works off requests until the plugin unloads. What takes time goes on beside them.
-    async fn serve(self: Rc<Self>, mut requests: Receiver<Request>) {
-        while let Some(Request { operation, args, answer }) = requests.recv().await {
+    async fn serve(self: Rc<Self>, requests: Receiver<Request>) {
+        let mut requests = Requests(requests);
+        while let Some(Request { operation, args, answer }) = requests.0.recv().await {
             match self.handle(&operation, &args) {
                 Reply::Now(outcome) => self.answer(answer, outcome),
                 Reply::Later(work) => {
