@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::{
     cordis::loader::entries,
+    extras::script,
     harness::{
         cli::text,
         llm_openai::probe,
@@ -83,6 +84,11 @@ pub fn screen(bytes: &[u8]) {
     assert_eq!(pieces.collect::<String>(), harmless);
 }
 
+/// A script: it becomes a module, or is refused at a place of it.
+pub fn script(bytes: &[u8]) {
+    script::probe::source(bytes);
+}
+
 fn cut(bytes: &[u8]) -> (usize, &[u8]) {
     bytes.split_first().map_or((1, bytes), |(size, rest)| (usize::from(*size) + 1, rest))
 }
@@ -101,6 +107,8 @@ mod tests {
     const LOG: &str = "{\"seq\":0,\"time\":1,\"type\":\"turn/start\",\"data\":{\"turn\":1,\"format\":1,\"cwd\":\"/\"}}\n{\"seq\":1,\"time\":2,\"type\":\"user/message\",\"data\":{\"turn\":1,\"step\":1,\"message\":{\"role\":\"user\",\"content\":\"h\u{e9}\"}}}\n";
     const LIST: &str = "- id: a\n  name: session\n  config: { x: &b [1, '2'], y: *b }\n- id: c\n  name: cli\n  optional: true\n";
     const SCREEN: &str = "a\u{1b}[2J\r\n\t\u{202e}b \u{9b}\u{1f469}\u{200d}\u{1f467} \u{e0041}";
+
+    const SCRIPT: &str = "import { type A, b } from './b'\nexport const a = <T,>(x?: T): A<T>[] => [`${b!}` as any]\nenum E { B = 1 }\n";
 
     /// Bytes in place of some of the sample's: most of what is tried is nearly right.
     fn damaged(sample: &str, damage: &[(Index, usize, Vec<u8>)]) -> Vec<u8> {
@@ -121,7 +129,7 @@ mod tests {
         ) {
             for (door, sample) in [
                 (events as fn(&[u8]), EVENTS), (reply, REPLY), (deltas, DELTAS), (arguments, ARGUMENTS), (log, LOG),
-                (list, LIST), (screen, SCREEN),
+                (list, LIST), (screen, SCREEN), (script, SCRIPT),
             ] {
                 door(sample.as_bytes());
                 door(&damaged(sample, &damage));

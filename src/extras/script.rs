@@ -17,6 +17,8 @@ mod machine;
 mod moment;
 mod naming;
 mod prelude;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod probe;
 mod program;
 mod sources;
 mod timers;
@@ -83,7 +85,7 @@ impl ModuleSource for Scripts {
         };
         let program = Arc::new(sources.program().map_err(broken)?);
         let stem = sources.entry.file_stem().unwrap_or_default().to_string_lossy();
-        define(&stem, program).map_err(broken)
+        define(&stem, program).map_err(|it| broken(it.of(&sources.shown())))
     }
 
     fn files(&self, key: &ModuleKey) -> Vec<PathBuf> {

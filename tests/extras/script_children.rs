@@ -226,3 +226,33 @@ fn the_three_shapes_of_a_plugin_can_be_mounted_and_nothing_else() {
         assert_eq!(notes[3..], ["TypeError"; 4]);
     });
 }
+
+#[test]
+fn k_084_script_a_start_that_awaits_its_own_end_is_given_up_and_its_child_is_gone() {
+    run(async |world| {
+        world
+            .script(
+                "waits.js",
+                "export async function apply(ctx) {
+                   const note = text => ctx.emit('cordis/notice', text)
+                   const handle = ctx.plugin({ name: 'child', async apply(ctx) {
+                     ctx.effect(() => () => note('undone'))
+                     await Promise.resolve()
+                     note('waits')
+                     await handle.dispose()
+                     note('goes on')
+                   } })
+                   await handle.then(() => {}, error => note(error.message))
+                   note(handle.state)
+                 }",
+            )
+            .await;
+
+        let report = world.take_report();
+        let notes = world.noted();
+
+        assert!(report.contains("it was told to stop, and its start did not end"), "{report}");
+        assert_eq!(notes[..2], ["waits", "undone"]);
+        assert!(notes.iter().any(|it| it == "DISPOSED"), "{notes:?}");
+    });
+}

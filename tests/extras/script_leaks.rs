@@ -1,14 +1,14 @@
 //! Engines come and go, and nothing is left of them. Each test has a process of its own, so that nobody else's threads
 //! and memory are counted.
 
-use std::{env, fs, future::poll_fn, task::Poll, time::Duration};
+use std::{fs, future::poll_fn, task::Poll, time::Duration};
 
 use serde_json::json;
 
 use crate::script::{alone, tool};
 
 /// Threads, open files, and resident memory in KiB.
-fn held() -> (u64, u64, u64) {
+pub(crate) fn held() -> (u64, u64, u64) {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let number = |key: &str| {
         let line = status.lines().find_map(|it| it.strip_prefix(key)).unwrap();

@@ -30,6 +30,13 @@ fn a_place_is_that_of_the_source() {
             ("bang.js", format!("\u{feff}#!/usr/bin/env node\n{}", tool("throw new Error('no')"))),
             ("cjk.ts", tool("const 名: string = '中文字'; throw new Error('文')")),
             ("cjk.js", tool("const 名 = '中文字'; throw new Error('文')")),
+            (
+                "ends.ts",
+                tool(
+                    "const a: string = '\u{2028}', b = `\u{2029}` /* \r */\rthrow new Error('\u{2028}')",
+                ),
+            ),
+            ("ends.js", tool("const a = '\u{2028}', b = `\u{2029}`; throw new Error('\u{2028}')")),
             ("face.ts", tool("const a: string = '😀'; throw new Error('😀')")),
             ("face.js", tool("const a = '😀'; throw new Error('😀')")),
         ] {

@@ -18,8 +18,7 @@ use rquickjs::{CaughtError, Ctx, Exception, Function, Object, Result, Value, fun
 use tokio::sync::{mpsc as requests, oneshot};
 
 use super::{
-    console,
-    engine::{Answer, Outcome, Request},
+    engine::{Answer, Outcome, Request, Telling},
     failure::{Failure, Place},
     machine::MEMORY,
     moment, prelude,
@@ -43,9 +42,11 @@ pub(super) struct Border {
     pub(super) program: Arc<Program>,
     pub(super) timers: Timers,
     stop: Arc<AtomicBool>,
-    outbox: requests::Sender<Request>,
+    pub(super) outbox: requests::Sender<Request>,
+    /// Where it is heard while it is loaded.
+    pub(super) teller: mpsc::SyncSender<Telling>,
     /// While it is loaded the agent waits for the script, so the script cannot wait for the agent.
-    loading: Cell<bool>,
+    pub(super) loading: Cell<bool>,
     /// The processor time at which the run has used up its budget.
     deadline: Cell<Duration>,
     overrun: Cell<bool>,
@@ -63,12 +64,14 @@ impl Border {
         program: Arc<Program>,
         stop: Arc<AtomicBool>,
         outbox: requests::Sender<Request>,
+        teller: mpsc::SyncSender<Telling>,
     ) -> Self {
         Self {
             program,
             timers: Timers::default(),
             stop,
             outbox,
+            teller,
             loading: Cell::new(true),
             deadline: Cell::default(),
             overrun: Cell::default(),
@@ -243,7 +246,9 @@ impl Border {
         let explain = move |thrown: Value<'js>| border.thrown(&thrown).to_string();
         host.set("explain", Function::new(ctx.clone(), explain)?)?;
         host.set("part", Function::new(ctx.clone(), prelude::part)?)?;
-        host.set("log", Function::new(ctx.clone(), console::log)?)?;
+        let border = self.clone();
+        let log = move |level: String, text: String| border.print(level, text);
+        host.set("log", Function::new(ctx.clone(), log)?)?;
         Ok(host)
     }
 

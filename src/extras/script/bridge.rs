@@ -13,6 +13,7 @@ pub(super) mod fetch;
 mod llm;
 mod named;
 mod offers;
+mod pace;
 mod services;
 mod shell;
 
@@ -32,24 +33,22 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::callback::Callback;
+use self::{callback::Callback, pace::Pace};
 use super::{
-    engine::{Answer, Engine, Function, Outcome, Request},
-    failure::Failure,
+    console,
+    engine::{Answer, Engine, Function, Request},
 };
 use crate::{
     cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Mount, Undo},
-    harness::{
-        env::{Env, mask::Mask},
-        llm::Delta,
-        shell_local::LocalShell,
-    },
+    harness::{env::Env, llm::Delta, shell_local::LocalShell},
 };
 
 /// A cleanup of a script may take so long, and so may a start that is no longer wanted.
 const CLEANUP: Duration = Duration::from_secs(5);
 /// The context of the plugin itself; those of its children have other numbers.
 const ROOT: u32 = 1;
+/// Waits for no answer.
+const NOBODY: u32 = 0;
 /// Stands for the start of the plugin.
 const START: Function = 0;
 
@@ -68,6 +67,7 @@ pub(super) struct Bridge {
     /// Listeners that are still at it, and operations that take time.
     tasks: RefCell<JoinSet<()>>,
     env: Option<Rc<Env>>,
+    pace: Rc<Pace>,
     /// Hosts that the script may talk to.
     allow: Vec<String>,
     last: Cell<u32>,
@@ -93,6 +93,19 @@ impl Reply {
     const NOTHING: Self = Self::Now(Ok(Value::Null));
 }
 
+/// What the script asks for. When nobody does it any more, its last words are still heard.
+struct Requests(Receiver<Request>);
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        while let Ok(request) = self.0.try_recv() {
+            if request.operation == "log" {
+                console::log(&request.args);
+            }
+        }
+    }
+}
+
 impl Bridge {
     /// The body of the plugin.
     pub(super) async fn start(
@@ -115,6 +128,7 @@ impl Bridge {
         Self {
             engine: RefCell::new(Some(engine)),
             tasks: RefCell::default(),
+            pace: Rc::default(),
             env: ctx.get::<Env>().map(|it| it.shared()),
             allow: allow.filter_map(|it| it.as_str().map(str::to_ascii_lowercase)).collect(),
             last: Cell::new(ROOT),
@@ -138,6 +152,8 @@ impl Bridge {
         config: Value,
     ) -> Result<Option<Cleanup>, BoxError> {
         let started = self.call(start, vec![number.into(), config]);
+        // Differs: the kernel notices who waits for its own end, and lets it go on. Which part of a script waits for
+        // something nobody can see, so a start that awaits its own `dispose()` is given up like one that does not end.
         let unwanted = async {
             ctx.stopping().await;
             sleep(CLEANUP).await;
@@ -160,20 +176,6 @@ impl Bridge {
             Some(engine) => Ok(engine.end().await?),
             None => Ok(()),
         }
-    }
-
-    /// Calls a function of the script. What comes back holds no text that a plugin called secret.
-    fn call(&self, function: Function, args: Vec<Value>) -> LocalBoxFuture<'static, Outcome> {
-        let Some(going) = self.engine.borrow().as_ref().map(|it| it.call(function, args)) else {
-            return Box::pin(async { Err(Failure::new("the script has ended")) });
-        };
-        let env = self.env.clone();
-        Box::pin(async move { masked(going.await, &mask(env.as_deref())) })
-    }
-
-    /// A text without what a plugin called secret.
-    fn masked(&self, text: &str) -> String {
-        mask(self.env.as_deref()).text(text).into_owned()
     }
 
     fn tell(&self, topic: &'static str, number: u32, value: Value) {
@@ -201,8 +203,9 @@ impl Bridge {
     }
 
     /// Works off requests until the plugin unloads. What takes time goes on beside them.
-    async fn serve(self: Rc<Self>, mut requests: Receiver<Request>) {
-        while let Some(Request { operation, args, answer }) = requests.recv().await {
+    async fn serve(self: Rc<Self>, requests: Receiver<Request>) {
+        let mut requests = Requests(requests);
+        while let Some(Request { operation, args, answer }) = requests.0.recv().await {
             match self.handle(&operation, &args) {
                 Reply::Now(outcome) => self.answer(answer, outcome),
                 Reply::Later(work) => {
@@ -217,6 +220,7 @@ impl Bridge {
         match answer {
             // Whoever asked may be gone.
             Answer::Now(answer) => drop(answer.send(outcome)),
+            Answer::Later(NOBODY) => {}
             Answer::Later(promise) => {
                 let (works, value) = match outcome {
                     Ok(value) => (true, value),
@@ -263,23 +267,6 @@ impl Bridge {
         let number = self.number();
         self.undos.borrow_mut().insert(number, undo);
         number.into()
-    }
-}
-
-fn mask(env: Option<&Env>) -> Mask {
-    Mask::new(env.map(Env::secrets).unwrap_or_default())
-}
-
-fn masked(outcome: Outcome, mask: &Mask) -> Outcome {
-    match outcome {
-        Ok(mut value) => {
-            mask.value(&mut value);
-            Ok(value)
-        }
-        Err(failure) => {
-            let problem = mask.text(&failure.problem).into_owned();
-            Err(Failure { problem, ..failure })
-        }
     }
 }
 

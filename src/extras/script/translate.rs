@@ -4,7 +4,12 @@
 //! Watch for: whoever reads a program calls itself for each level of it. So this runs on a thread whose stack is as large
 //! as the text may need, and what is not used of that takes no memory.
 
-use std::{path::Path, thread};
+use std::{
+    path::{Path, PathBuf},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
 
 use oxc_allocator::Allocator;
 use oxc_ast::{
@@ -28,6 +33,8 @@ use crate::cordis::guarded;
 const LEVEL: usize = if cfg!(debug_assertions) { 24 << 10 } else { 8 << 10 };
 /// What is taken in any case, and what is too much.
 const STACK: (usize, usize) = (1 << 20, 4 << 30);
+/// Nobody waits longer. What is read in several ways, one within the other, takes far more time than its length says.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Translates one file; `shown` is what messages call it. The error is the first fault, with its place.
 pub(super) fn translate(path: &Path, shown: &str, source: &str) -> Result<Module, Failure> {
@@ -37,18 +44,22 @@ pub(super) fn translate(path: &Path, shown: &str, source: &str) -> Result<Module
     if stack > STACK.1 {
         return Err(Failure::new(format!("{shown} is too large to be translated")));
     }
-    let file = File { path, shown, source, kind };
-    let outcome = thread::scope(|scope| {
-        let work = || guarded(|| file.translate());
-        let thread = thread::Builder::new().name("translate".into()).stack_size(stack);
-        thread.spawn_scoped(scope, work).map(thread::ScopedJoinHandle::join)
-    });
-    match outcome {
-        Ok(Ok(Ok(outcome))) => outcome,
-        Ok(Ok(Err(panic))) => Err(Failure::new(format!("{shown} cannot be translated: {panic}"))),
-        Ok(Err(_)) => Err(Failure::new(format!("{shown} cannot be translated"))),
-        Err(err) => Err(Failure::new(format!("{shown} cannot be translated: no thread: {err}"))),
-    }
+    let (path, source) = (path.to_owned(), source.to_owned());
+    let file = File { path, shown: shown.to_owned(), source, kind };
+    let (outbox, outcome) = mpsc::channel();
+    let work = move || drop(outbox.send(guarded(|| file.translate())));
+    let thread = thread::Builder::new().name("translate".into()).stack_size(stack);
+    let problem = match thread.spawn(work).map(|_| outcome.recv_timeout(PATIENCE)) {
+        Ok(Ok(Ok(outcome))) => return outcome,
+        Ok(Ok(Err(panic))) => panic.to_string(),
+        // It goes on alone: nothing ends a thread from outside.
+        Ok(Err(RecvTimeoutError::Timeout)) => {
+            format!("it takes more than {} s, so much of it is nested", PATIENCE.as_secs())
+        }
+        Ok(Err(RecvTimeoutError::Disconnected)) => "its thread broke".to_owned(),
+        Err(err) => format!("no thread: {err}"),
+    };
+    Err(Failure::new(format!("{shown} cannot be translated: {problem}")))
 }
 
 /// At most so many levels has a text: each needs a word or a sign.
@@ -80,17 +91,17 @@ fn kind_of(path: &Path, shown: &str) -> Result<SourceType, Failure> {
 }
 
 /// A file on its way through.
-struct File<'a> {
-    path: &'a Path,
-    shown: &'a str,
-    source: &'a str,
+struct File {
+    path: PathBuf,
+    shown: String,
+    source: String,
     kind: SourceType,
 }
 
-impl File<'_> {
+impl File {
     fn translate(&self) -> Result<Module, Failure> {
         let allocator = Allocator::default();
-        let parsed = Parser::new(&allocator, self.source, self.kind).parse();
+        let parsed = Parser::new(&allocator, &self.source, self.kind).parse();
         let ParserReturn { mut program, diagnostics, module_record, .. } = parsed;
         self.refuse(&diagnostics)?;
         let checked = SemanticBuilder::new()
@@ -104,7 +115,7 @@ impl File<'_> {
             module_record.dynamic_imports.iter().map(|it| it.module_request).collect();
         let scoping = checked.semantic.into_scoping();
         let options = TransformOptions::default();
-        let transformer = Transformer::new(&allocator, self.path, &options);
+        let transformer = Transformer::new(&allocator, &self.path, &options);
         let done = transformer.build_with_scoping(scoping, &mut program);
         self.refuse(&done.diagnostics)?;
         let fixed = dynamic.into_iter().filter_map(|it| self.dynamic_import(it));
@@ -114,9 +125,11 @@ impl File<'_> {
 
     fn refuse(&self, diagnostics: &[OxcDiagnostic]) -> Result<(), Failure> {
         let Some(found) = diagnostics.first() else { return Ok(()) };
-        let label = found.labels.first();
-        let place = label.map(|it| self.place(it.offset()));
-        Err(Failure { problem: found.message.to_string(), place, kind: None })
+        // Of the file as a whole it may be said that it is none.
+        let place = self.place(found.labels.first().map_or(0, |it| it.offset()));
+        let breaks = |it: char| it.is_control() || "\u{2028}\u{2029}".contains(it);
+        let problem = found.message.replace(breaks, "\u{fffd}");
+        Err(Failure { problem, place: Some(place), kind: None })
     }
 
     // Omitted: decorators. The full-size project compiles them away; its plugins do without.
@@ -132,19 +145,20 @@ impl File<'_> {
 
     /// JavaScript runs as it was written; its positions are its own.
     fn generate(&self, tree: &Tree<'_>) -> Module {
-        let shown = self.shown.to_owned();
+        let shown = self.shown.clone();
         if self.kind.is_javascript() {
-            return Module { code: self.source.to_owned(), shown, ..Module::default() };
+            return Module { code: self.source.clone(), shown, ..Module::default() };
         }
-        let path = Some(self.path.to_owned());
+        let path = Some(self.path.clone());
         let options = CodegenOptions { source_map_path: path, ..CodegenOptions::default() };
-        let generator = Codegen::new().with_options(options).with_source_text(self.source);
+        let generator = Codegen::new().with_options(options).with_source_text(&self.source);
         let generated = generator.build(tree);
         let tokens = generated.map.iter().flat_map(oxc_sourcemap::SourceMap::get_tokens);
+        let (code, source) = (Lines::of(&generated.code), Lines::of(&self.source));
         let mut positions: Vec<_> = tokens
             .map(|it| Position {
-                code: (it.get_dst_line(), it.get_dst_col()),
-                source: (it.get_src_line(), it.get_src_col()),
+                code: code.place(it.get_dst_line(), it.get_dst_col()),
+                source: source.place(it.get_src_line(), it.get_src_col()),
             })
             .collect();
         positions.sort_unstable();
@@ -171,7 +185,7 @@ impl File<'_> {
 
     /// An `import()` of a name that is written out.
     fn dynamic_import(&self, span: Span) -> Option<Import> {
-        let text = span.source_text(self.source);
+        let text = span.source_text(&self.source);
         let specifier = text.trim_matches(['"', '\'', '`']).to_owned();
         let is_fixed =
             specifier.len() + 2 == text.len() && !specifier.contains(['"', '\'', '`', '$']);
@@ -188,7 +202,35 @@ impl File<'_> {
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count() + 1;
         let small = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
-        Place { file: self.shown.to_owned(), line: small(line), column: small(column) }
+        Place { file: self.shown.clone(), line: small(line), column: small(column) }
+    }
+}
+
+/// Where the lines begin that end with any of the four ends that JavaScript knows, in lines that end with `\n`: so the
+/// engine counts, and whoever reads the file.
+struct Lines(Vec<(u32, u32)>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let (mut begins, mut line, mut column) = (vec![(0, 0)], 0, 0);
+        let mut chars = text.chars().peekable();
+        while let Some(it) = chars.next() {
+            column += if it.len_utf16() == 1 { 1 } else { 2 };
+            if it == '\n' {
+                (line, column) = (line + 1, 0);
+            }
+            let is_end = match it {
+                '\r' => chars.peek() != Some(&'\n'),
+                it => matches!(it, '\n' | '\u{2028}' | '\u{2029}'),
+            };
+            begins.extend(is_end.then_some((line, column)));
+        }
+        Self(begins)
+    }
+
+    fn place(&self, line: u32, column: u32) -> (u32, u32) {
+        let begin = self.0.get(line as usize).or(self.0.last()).copied().unwrap_or_default();
+        (begin.0, begin.1 + column)
     }
 }
 
