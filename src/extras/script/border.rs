@@ -14,7 +14,10 @@ use std::{
     time::Duration,
 };
 
-use rquickjs::{CaughtError, Ctx, Exception, Function, Object, Result, Value, function::Rest};
+use rquickjs::{
+    CaughtError, Ctx, Exception, Function, Object, Result, Value,
+    function::{Opt, Rest},
+};
 use tokio::sync::{mpsc as requests, oneshot};
 
 use super::{
@@ -221,7 +224,9 @@ impl Border {
         };
         host.set("later", Function::new(ctx.clone(), later)?)?;
         let border = self.clone();
-        let answer = move |call, works, value: Value<'js>| border.answer(call, works, &value);
+        let answer = move |call, works, value: Value<'js>, from: Opt<Value<'js>>| {
+            border.answer(call, works, &value, from.0.as_ref());
+        };
         host.set("answer", Function::new(ctx.clone(), answer)?)?;
         let border = self.clone();
         let timer = move |ctx: Ctx<'js>, timer: u32, ms: f64| {
@@ -278,11 +283,18 @@ impl Border {
         sent.map_err(|_| Exception::throw_message(ctx, "the plugin is not running"))
     }
 
-    fn answer(&self, call: u32, works: bool, value: &Value<'_>) {
+    /// `from` is an error that was made where the function was handed over.
+    fn answer(&self, call: u32, works: bool, value: &Value<'_>, from: Option<&Value<'_>>) {
+        let place = || from.and_then(|it| Failure::thrown(it, &self.program).place);
         let of_value =
             |problem| self.explained(Failure::new(format!("what it returned: {problem}")));
         let read = || {
-            if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) }
+            let outcome = if works {
+                value::from_js(value).map_err(of_value)
+            } else {
+                Err(self.thrown(value))
+            };
+            outcome.map_err(|it| Failure { place: it.place.clone().or_else(place), ..it })
         };
         // Whatever happens, whoever called is answered.
         let broke = |panic: Panic| Err(Failure::new(panic.to_string()));

@@ -608,6 +608,7 @@ declare class TextEncoder {
 }
 
 declare class TextDecoder {
+  constructor(label?: 'utf-8')
   decode(bytes?: ArrayBuffer | ArrayBufferView): string
 }
 
