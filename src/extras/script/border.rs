@@ -285,19 +285,18 @@ impl Border {
 
     /// `from` is an error that was made where the function was handed over.
     fn answer(&self, call: u32, works: bool, value: &Value<'_>, from: Option<&Value<'_>>) {
+        let of_value = |it| self.explained(Failure::new(format!("what it returned: {it}")));
         let place = || from.and_then(|it| Failure::thrown(it, &self.program).place);
-        let of_value =
-            |problem| self.explained(Failure::new(format!("what it returned: {problem}")));
-        let read = || {
-            let outcome = if works {
-                value::from_js(value).map_err(of_value)
-            } else {
-                Err(self.thrown(value))
-            };
-            outcome.map_err(|it| Failure { place: it.place.clone().or_else(place), ..it })
+        let read = || match works {
+            true => value::from_js(value).map_err(of_value),
+            false => Err(self.thrown(value)),
         };
         // Whatever happens, whoever called is answered.
         let broke = |panic: Panic| Err(Failure::new(panic.to_string()));
-        self.reply(call, guarded(read).unwrap_or_else(broke));
+        let outcome = guarded(read).unwrap_or_else(broke);
+        self.reply(
+            call,
+            outcome.map_err(|it| Failure { place: it.place.clone().or_else(place), ..it }),
+        );
     }
 }
