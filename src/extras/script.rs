@@ -81,7 +81,7 @@ impl ModuleSource for Scripts {
         };
         let program = Arc::new(sources.program().map_err(broken)?);
         let stem = sources.entry.file_stem().unwrap_or_default().to_string_lossy();
-        define(&stem, program).map_err(broken)
+        define(&stem, program).map_err(|it| broken(it.of(&sources.shown())))
     }
 
     fn files(&self, key: &ModuleKey) -> Vec<PathBuf> {

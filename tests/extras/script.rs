@@ -92,7 +92,12 @@ impl App {
     }
 
     pub(crate) async fn try_start(&self, scripts: &[&str]) -> Result<Svc<Loader>, String> {
-        self.write("cordis.yml", list(scripts));
+        self.start_on(&list(scripts)).await
+    }
+
+    /// Writes this list and mounts it.
+    pub(crate) async fn start_on(&self, list: &str) -> Result<Svc<Loader>, String> {
+        self.write("cordis.yml", list);
         let file = Some(self.file("cordis.yml"));
         let options = LoaderOptions {
             file,

@@ -21,8 +21,7 @@ use rquickjs::{
 use tokio::sync::{mpsc as requests, oneshot};
 
 use super::{
-    console,
-    engine::{Answer, Outcome, Request},
+    engine::{Answer, Outcome, Request, Telling},
     failure::{Failure, Place},
     machine::MEMORY,
     program::Program,
@@ -45,9 +44,11 @@ pub(super) struct Border {
     pub(super) program: Arc<Program>,
     pub(super) timers: Timers,
     stop: Arc<AtomicBool>,
-    outbox: requests::Sender<Request>,
+    pub(super) outbox: requests::Sender<Request>,
+    /// Where it is heard while it is loaded.
+    pub(super) teller: mpsc::SyncSender<Telling>,
     /// While it is loaded the agent waits for the script, so the script cannot wait for the agent.
-    loading: Cell<bool>,
+    pub(super) loading: Cell<bool>,
     /// The processor time at which the run has used up its budget.
     deadline: Cell<Duration>,
     overrun: Cell<bool>,
@@ -65,12 +66,14 @@ impl Border {
         program: Arc<Program>,
         stop: Arc<AtomicBool>,
         outbox: requests::Sender<Request>,
+        teller: mpsc::SyncSender<Telling>,
     ) -> Self {
         Self {
             program,
             timers: Timers::default(),
             stop,
             outbox,
+            teller,
             loading: Cell::new(true),
             deadline: Cell::default(),
             overrun: Cell::default(),
@@ -246,7 +249,9 @@ impl Border {
         let border = self.clone();
         let explain = move |thrown: Value<'js>| border.thrown(&thrown).to_string();
         host.set("explain", Function::new(ctx.clone(), explain)?)?;
-        host.set("log", Function::new(ctx.clone(), console::log)?)?;
+        let border = self.clone();
+        let log = move |level: String, text: String| border.print(level, text);
+        host.set("log", Function::new(ctx.clone(), log)?)?;
         Ok(host)
     }
 

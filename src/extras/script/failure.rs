@@ -60,6 +60,14 @@ impl Failure {
         Self { problem: problem.into(), place: None, kind: None }
     }
 
+    /// What has no place of its own is the fault of this file.
+    pub(super) fn of(self, file: &str) -> Self {
+        match self.place {
+            Some(_) => self,
+            None => Self { problem: format!("{file}: {}", self.problem), ..self },
+        }
+    }
+
     /// What an operation of the engine failed with.
     pub(super) fn caught(caught: CaughtError<'_>, program: &Program) -> Self {
         match caught {

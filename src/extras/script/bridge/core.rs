@@ -6,7 +6,10 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 
 use super::{Bridge, Done, Reply, number, shown, text};
-use crate::cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Mount, PluginDef, Waited};
+use crate::{
+    cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Mount, PluginDef, Waited},
+    extras::script::console,
+};
 
 type Body = LocalBoxFuture<'static, Result<Option<Cleanup>, BoxError>>;
 
@@ -40,6 +43,10 @@ impl Bridge {
                 Reply::NOTHING
             }
             ("uuid", []) => Reply::Now(uuid()),
+            ("log", line) => {
+                console::log(line);
+                Reply::NOTHING
+            }
             ("complain", [problem]) => Reply::Now(self.complain(problem)),
             _ => return None,
         })

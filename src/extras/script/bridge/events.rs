@@ -121,14 +121,18 @@ impl Bridge {
     fn told<E: Told>(self: &Rc<Self>, ctx: &Context, order: i32, to: Rc<Callback>) -> Listening {
         let bridge = self.clone();
         let listener = move |ctx: &Context, event: &E| {
+            if !bridge.can_be_told()? {
+                return Ok(());
+            }
             let answer = to.call(vec![event.args().into(), Value::Null]);
-            let (ctx, to) = (ctx.clone(), to.clone());
+            let (ctx, to, told) = (ctx.clone(), to.clone(), bridge.pace.tell());
             bridge.go_on(async move {
                 if let Err(failure) = answer.await {
                     ctx.listener_failed(E::NAME, failure.into());
                 }
-                drop(to);
+                drop((to, told));
             });
+            Ok::<_, BoxError>(())
         };
         ctx.on_at(order, listener).map_err(shown)
     }

@@ -64,7 +64,9 @@ impl Bridge {
         if Self::may_raise(event, text("a way to raise it", mode)?)? {
             return Ok("native".into());
         }
-        let found = ctx.named(event).map_err(shown)?;
+        let is_told = mode == "emit";
+        let mut found = ctx.named(event).map_err(shown)?;
+        found.retain(|it| !is_told || self.can_be_told_to(it, event));
         let each = found.iter().filter_map(NamedListener::get::<Heard>);
         Ok(each
             .map(|it| {
@@ -72,6 +74,19 @@ impl Bridge {
                 json!([own, it.id])
             })
             .collect())
+    }
+
+    /// Whether a listener of another script keeps up.
+    fn can_be_told_to(self: &Rc<Self>, listener: &NamedListener, event: &str) -> bool {
+        let Some(heard) = listener.get::<Heard>() else { return false };
+        if heard.callback.is_of(self) {
+            return true;
+        }
+        let outcome = heard.callback.bridge().can_be_told();
+        outcome.unwrap_or_else(|failure| {
+            listener.ctx().listener_failed(event, failure.into());
+            false
+        })
     }
 
     fn find(
@@ -112,14 +127,14 @@ impl Bridge {
             })
         });
         let args = vec![values.clone(), token.as_ref().map_or(Value::Null, |it| it.number.into())];
-        let going = callback.call(args);
+        let (going, told) = (callback.call(args), callback.bridge().pace.tell());
         Reply::Later(Box::pin(async move {
             let answer = tokio::select! {
                 biased;
                 answer = going => answer.map_err(shown),
                 () = heard.stopping() => Err("the plugin that listens was unloaded meanwhile".into()),
             };
-            drop((token, callback));
+            drop((token, callback, told));
             answer.map(|it| json!([true, it]))
         }))
     }
