@@ -203,6 +203,7 @@ fn the_helpers_of_the_web_do_what_they_do_elsewhere() {
                    const other = new AbortController()
                    other.abort(5)
                    try { other.signal.throwIfAborted() } catch (reason) { note(String(reason)) }
+                   note(new TextDecoder().decode(Uint8Array.of(0xef, 0xbb, 0xbf, 0x61)))
                    try { new TextDecoder('gbk') } catch (error) { note(error.message) }
                  }",
             )
@@ -219,6 +220,7 @@ fn the_helpers_of_the_web_do_what_they_do_elsewhere() {
                 "b b b",
                 "AbortError",
                 "5",
+                "a",
                 "`gbk` is not known here; bytes are read as UTF-8",
             ]
         );

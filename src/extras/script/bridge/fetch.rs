@@ -187,12 +187,14 @@ async fn read(mut response: Response) -> Done {
             ));
         }
     }
+    // As on the web: a byte order mark is no part of the text.
+    let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
     Ok(json!({
         "status": status.as_u16(),
         "statusText": status.canonical_reason().unwrap_or_default(),
         "url": url,
         "headers": headers,
-        "body": String::from_utf8_lossy(&body),
+        "body": String::from_utf8_lossy(text),
     }))
 }
 

@@ -105,7 +105,7 @@ globalThis.TextDecoder = class TextDecoder {
       text += String.fromCodePoint(point)
       at += length
     }
-    return text
+    return text.replace(/^\ufeff/, '')
   }
 }
 
