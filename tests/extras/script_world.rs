@@ -144,7 +144,7 @@ impl World {
         session: Option<Rc<Session>>,
     ) -> ToolResult {
         let tools = self.root.get::<Tools>().expect("`tools` is mounted");
-        tools.execute(CallRequest { cancel, session, ..call(name, arguments) }).await
+        tools.execute(CallRequest { cancel, session, ..call(name, arguments.to_string()) }).await
     }
 
     /// Waits until this was noted, and gives all that was noted before it.

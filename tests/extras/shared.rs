@@ -6,11 +6,11 @@ use nano_cordis::harness::tools::CallRequest;
 use tokio_util::sync::CancellationToken;
 
 /// A call that nothing ends, of no session.
-pub(crate) fn call(name: &str, arguments: impl ToString) -> CallRequest {
+pub(crate) fn call(name: &str, arguments: impl Into<String>) -> CallRequest {
     CallRequest {
         id: "call_1".into(),
         name: name.into(),
-        arguments: arguments.to_string(),
+        arguments: arguments.into(),
         problem: None,
         cancel: CancellationToken::new(),
         session: None,

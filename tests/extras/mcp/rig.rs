@@ -130,7 +130,9 @@ impl Rig {
         cancel: CancellationToken,
     ) -> ToolResult {
         let session = Some(self.session.clone());
-        self.tools.execute(CallRequest { cancel, session, ..call(name, arguments) }).await
+        self.tools
+            .execute(CallRequest { cancel, session, ..call(name, arguments.to_string()) })
+            .await
     }
 
     /// Calls `do`, which answers with this result.
