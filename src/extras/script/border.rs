@@ -286,9 +286,8 @@ impl Border {
     /// `from` is an error that was made where the function was handed over: it tells the place if nothing else does.
     fn answer(&self, call: u32, works: bool, value: &Value<'_>, from: Option<&Value<'_>>) {
         let of_value = |it| self.explained(Failure::new(format!("what it returned: {it}")));
-        let read = || match works {
-            true => value::from_js(value).map_err(of_value),
-            false => Err(self.thrown(value)),
+        let read = || {
+            if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) }
         };
         // Whatever happens, whoever called is answered.
         let broke = |panic: Panic| Err(Failure::new(panic.to_string()));
