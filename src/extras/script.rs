@@ -46,7 +46,7 @@ use crate::cordis::{
     BoxError, Builtins, Cleanup, Context, ModuleError, ModuleKey, ModuleSource, PluginDef,
     is_script, secrets_in,
 };
-use crate::harness::env::Env;
+use crate::harness::env::{Env, mask::can_be_secret};
 
 /// Where plugins come from: the built-ins, and the files that entries name.
 pub struct Scripts {
@@ -103,7 +103,8 @@ fn define(stem: &str, program: Arc<Program>) -> Result<PluginDef, Failure> {
     let marked = schema.clone();
     let start = move |ctx: Context, config: Value| {
         let (program, loaded) = (program.clone(), first.take());
-        let secrets = secrets_in(&config, &marked);
+        let mut secrets = secrets_in(&config, &marked);
+        secrets.retain(|it| can_be_secret(it));
         let body = async move {
             for secret in secrets {
                 ctx.get::<Env>().map(|env| env.hide(&secret)).transpose()?;

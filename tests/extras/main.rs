@@ -37,6 +37,7 @@ mod script_types;
 mod script_typescript;
 mod script_values;
 mod script_world;
+mod shared;
 
 #[path = "../harness/server.rs"]
 #[expect(dead_code, reason = "not all that the server can do is needed here")]

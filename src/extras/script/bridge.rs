@@ -75,7 +75,10 @@ pub(super) struct Bridge {
     undos: RefCell<HashMap<u32, Undo>>,
     mounts: RefCell<HashMap<u32, Mount>>,
     nexts: RefCell<HashMap<u32, Rc<Rest>>>,
+    /// By the numbers of the script, which counts on its own.
     cancels: RefCell<HashMap<u32, CancellationToken>>,
+    /// Commands that a shell of the script is asked to run.
+    runs: RefCell<HashMap<u32, CancellationToken>>,
     deltas: RefCell<HashMap<u32, Rc<OnDelta>>>,
     shells: RefCell<HashMap<u32, LocalShell>>,
     /// What the script provides.
@@ -137,6 +140,7 @@ impl Bridge {
             mounts: RefCell::default(),
             nexts: RefCell::default(),
             cancels: RefCell::default(),
+            runs: RefCell::default(),
             deltas: RefCell::default(),
             shells: RefCell::default(),
             offers: RefCell::default(),
@@ -274,8 +278,8 @@ fn number(arg: &Value) -> Option<u32> {
     arg.as_u64().and_then(|it| u32::try_from(it).ok())
 }
 
-fn text(arg: &Value) -> Result<&str, String> {
-    arg.as_str().ok_or_else(|| format!("a text was expected, not {arg}"))
+fn text<'a>(what: &str, arg: &'a Value) -> Result<&'a str, String> {
+    arg.as_str().ok_or_else(|| format!("{what} must be a text, not {arg}"))
 }
 
 fn shown(err: impl std::fmt::Display) -> String {

@@ -119,7 +119,7 @@ fn text(object: &Object<'_>, key: &str) -> Option<String> {
 
 fn shown(value: &Value<'_>) -> String {
     let read = super::value::from_js(value);
-    shortened(read.map_or_else(|problem| problem, |it| it.to_string()))
+    shortened(read.map_or_else(|problem| format!("something ({problem})"), |it| it.to_string()))
 }
 
 fn shortened(mut text: String) -> String {

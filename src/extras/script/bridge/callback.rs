@@ -59,7 +59,7 @@ impl Drop for Token {
         let next = bridge.nexts.borrow_mut().remove(number);
         let delta = bridge.deltas.borrow_mut().remove(number);
         drop((next, delta));
-        bridge.cancels.borrow_mut().remove(number);
+        bridge.runs.borrow_mut().remove(number);
         bridge.tell("over", *number, Value::Null);
     }
 }

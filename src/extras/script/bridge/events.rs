@@ -106,7 +106,7 @@ impl Bridge {
     }
 
     pub(super) fn raise(&self, ctx: &Value, event: &Value, values: &Value) -> Done {
-        let (ctx, event) = (self.context(ctx)?, text(event)?);
+        let (ctx, event) = (self.context(ctx)?, text("the name of an event", event)?);
         let line = values[0].as_str().map(|it| self.masked(it));
         let line = line.ok_or_else(|| format!("`{event}` wants a text"))?;
         match event {
