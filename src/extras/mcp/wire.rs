@@ -1,8 +1,8 @@
 //! Messages as the lines that they are: those that this client says and hears, and no others.
 //!
 //! Watch for: the SDK can read and write all of the protocol, which makes a program larger by a megabyte, and one odd part
-//! makes it lose the whole of a list or of a result. So what answers a request is handed on as plain JSON, and what a server
-//! asks is not read beyond its name: all but a ping is refused.
+//! makes it lose the whole of a list or of a result. So what answers a request is handed on as the text that it is, and
+//! what a server asks is not read beyond its name: all but a ping is refused.
 
 use std::io::{self, ErrorKind};
 
@@ -12,8 +12,9 @@ use rmcp::model::{
     ServerCapabilities, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
     ToolListChangedNotification, ToolsCapability,
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+use super::raw::{members, small, text};
 
 /// What a line of a server is.
 pub(super) enum Heard {
@@ -78,17 +79,18 @@ fn notification(notification: ClientNotification) -> io::Result<Value> {
 
 /// What a line is. The first answer can only be that to the greeting.
 pub(super) fn read(line: &[u8], has_begun: bool) -> Heard {
-    if line.trim_ascii().is_empty() {
+    let line = line.trim_ascii();
+    if line.is_empty() {
         return Heard::Nothing;
     }
-    let message = serde_json::from_slice::<Value>(line);
-    let Some(mut message) = message.ok().filter(Value::is_object) else { return Heard::Noise };
-    let id = read_as::<RequestId>(message["id"].take());
-    if let Some(method) = message["method"].as_str() {
+    let message = str::from_utf8(line).ok();
+    let message = message.and_then(|it| members(it, ["id", "method", "error", "result"]));
+    let Some([id, method, error, result]) = message else { return Heard::Noise };
+    let id = id.and_then(small::<RequestId>);
+    if let Some(method) = method.and_then(text) {
         return asked(method, id);
     }
-    let (error, result) = (message["error"].take(), message.get_mut("result").map(Value::take));
-    let answer = match (read_as::<ErrorData>(error), result, id) {
+    let answer = match (error.and_then(refusal), result, id) {
         (Some(error), _, id) => Some(JsonRpcMessage::error(error, id)),
         (None, Some(result), Some(id)) => {
             Some(JsonRpcMessage::response(answer(result, has_begun), id))
@@ -98,14 +100,14 @@ pub(super) fn read(line: &[u8], has_begun: bool) -> Heard {
     answer.map_or(Heard::Noise, |it| Heard::Message(it.into()))
 }
 
-fn asked(method: &str, id: Option<RequestId>) -> Heard {
-    let message = match (method, id) {
+fn asked(method: String, id: Option<RequestId>) -> Heard {
+    let message = match (&*method, id) {
         ("ping", Some(id)) => {
             let (method, extensions) = Default::default();
             let ping = ServerRequest::PingRequest(PingRequest { method, extensions });
             JsonRpcMessage::request(ping, id)
         }
-        (method, Some(id)) => {
+        (_, Some(id)) => {
             let other = ServerRequest::CustomRequest(CustomRequest::new(method, None));
             JsonRpcMessage::request(other, id)
         }
@@ -119,21 +121,33 @@ fn asked(method: &str, id: Option<RequestId>) -> Heard {
     Heard::Message(message.into())
 }
 
-fn answer(result: Value, has_begun: bool) -> ServerResult {
-    match greeting(&result).filter(|_| !has_begun) {
+fn refusal(error: &str) -> Option<ErrorData> {
+    let [code, message] = members(error, ["code", "message"])?;
+    Some(ErrorData::new(small(code?)?, text(message?)?, None))
+}
+
+fn answer(result: &str, has_begun: bool) -> ServerResult {
+    match greeting(result).filter(|_| !has_begun) {
         Some(greeting) => ServerResult::InitializeResult(greeting),
-        None => ServerResult::CustomResult(CustomResult(result)),
+        None => ServerResult::CustomResult(CustomResult(result.into())),
     }
 }
 
 /// What matters of a greeting: the version, and whether there are tools.
-fn greeting(result: &Value) -> Option<InitializeResult> {
-    let version = read_as::<ProtocolVersion>(result["protocolVersion"].clone())?;
+fn greeting(result: &str) -> Option<InitializeResult> {
+    let [version, able] = members(result, ["protocolVersion", "capabilities"])?;
+    let version = small::<ProtocolVersion>(version?)?;
     let mut capabilities = ServerCapabilities::default();
-    capabilities.tools = result["capabilities"].get("tools").map(|_| ToolsCapability::default());
+    let [tools] = able.and_then(|it| members(it, ["tools"])).unwrap_or_default();
+    capabilities.tools = tools.map(|_| ToolsCapability::default());
     Some(InitializeResult::new(capabilities).with_protocol_version(version))
 }
 
-fn read_as<T: DeserializeOwned>(value: Value) -> Option<T> {
-    serde_json::from_value(value).ok()
+/// The text of what answers a request.
+pub(super) fn result(answer: ServerResult) -> String {
+    match answer {
+        ServerResult::CustomResult(CustomResult(Value::String(text))) => text,
+        // A second greeting, where none was asked for.
+        _ => "null".into(),
+    }
 }
