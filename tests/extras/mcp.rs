@@ -5,5 +5,5 @@ mod calls;
 mod ending;
 mod lists;
 mod lost;
-mod rig;
+pub(crate) mod rig;
 mod start;

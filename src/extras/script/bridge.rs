@@ -26,7 +26,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::{
-    sync::mpsc::Receiver,
+    sync::{Semaphore, mpsc::Receiver},
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -70,6 +70,7 @@ pub(super) struct Bridge {
     env: Option<Rc<Env>>,
     /// Hosts that the script may talk to.
     allow: Vec<String>,
+    fetches: Semaphore,
     last: Cell<u32>,
     contexts: RefCell<HashMap<u32, Context>>,
     undos: RefCell<HashMap<u32, Undo>>,
@@ -117,6 +118,7 @@ impl Bridge {
             tasks: RefCell::default(),
             env: ctx.get::<Env>().map(|it| it.shared()),
             allow: allow.filter_map(|it| it.as_str().map(str::to_ascii_lowercase)).collect(),
+            fetches: Semaphore::new(fetch::AT_A_TIME),
             last: Cell::new(ROOT),
             contexts: RefCell::new(HashMap::from([(ROOT, ctx.clone())])),
             undos: RefCell::default(),
