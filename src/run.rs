@@ -143,7 +143,7 @@ impl Program {
         let mut signals = Signals::listen();
         let env = Rc::new(Env::process());
         let console = Rc::new(Console::new(arguments, env.get("TERM").as_deref()));
-        trace::through(&console);
+        trace::through(&console, &env);
         let options = list::options(console.arguments(), builtins, env.clone());
         let reports = Rc::new(Reports::to(console.clone()));
         let program = Program { root: root(&console, &reports, env), console, reports };

@@ -1,13 +1,10 @@
 // A policy: no command that holds `rm -rf`.
 //
 // A guard-rail and no boundary: `rm -r -f` is another text with the same meaning.
-import { Context } from 'cordis'
+import { Context, Order } from 'cordis'
 
 export const name = 'no-rm-rf'
 export const inject = ['tools']
-
-/** Policies that decide come before those that ask. */
-const DECIDING = -100
 
 export function apply(ctx: Context) {
   ctx.on('tools/pre-execute', (call, next) => {
@@ -15,5 +12,5 @@ export function apply(ctx: Context) {
       return { kind: 'deny', reason: '`rm -rf` is not allowed here; name the files to remove' }
     }
     return next()
-  }, DECIDING)
+  }, Order.DECIDING)
 }

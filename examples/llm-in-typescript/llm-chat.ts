@@ -1,5 +1,5 @@
 // A model adapter: asks a server that speaks the OpenAI chat protocol, and waits for the whole reply.
-import { Context, Schema, type Llm } from 'cordis'
+import { Context, Schema, type LlmProvider } from 'cordis'
 
 export const name = 'llm-chat'
 
@@ -10,7 +10,7 @@ export const Config = Schema.object({
 })
 
 export function apply(ctx: Context, config: Schema.Infer<typeof Config>) {
-  const llm: Llm = {
+  const llm: LlmProvider = {
     model: config.model,
     async chat({ model, system, messages, tools }, _onDelta, signal) {
       const response = await fetch(`${config.baseUrl}/chat/completions`, {

@@ -43,6 +43,7 @@ pub use self::{
     error::{Cause, Fault, LoadError},
 };
 use self::{
+    diagnose::Waits,
     files::{Files, Print},
     plan::{Plan, Planner, Slot},
     queue::{Queue, Request},
@@ -97,6 +98,8 @@ pub struct Loader {
     outcome: RefCell<Option<Result<Applied, LoadError>>>,
     /// What was applied and is not raised yet.
     news: RefCell<Option<Applied>>,
+    /// Who waited for what when that was last told.
+    waits: RefCell<Option<Waits>>,
     applying: Cell<bool>,
     relisted: watch::Sender<()>,
     /// Files whose owner was told that they are not read.
@@ -171,7 +174,7 @@ impl Loader {
         if self.applying.get() {
             return Some(format!("{} is being applied", self.file_name()));
         }
-        diagnose::problem(&self.entries())
+        self.fault()
     }
 
     /// What the loader last read of a file that it watches.
@@ -191,6 +194,7 @@ impl Loader {
             queue: Queue::default(),
             outcome: RefCell::default(),
             news: RefCell::default(),
+            waits: RefCell::default(),
             applying: Cell::default(),
             relisted: watch::Sender::default(),
             told: RefCell::default(),
@@ -225,6 +229,7 @@ impl Loader {
 
     fn say_applied(&self) {
         if let Some(applied) = self.news.take() {
+            self.new_waits(&applied).into_iter().for_each(|it| self.host.emit(&Warning(it)));
             self.host.emit(&applied);
         }
     }

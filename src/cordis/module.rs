@@ -61,11 +61,11 @@ pub enum ModuleError {
         source: Arc<io::Error>,
     },
     /// The module was read, and is no plugin.
-    #[error("`{name}` cannot be loaded: {problem}")]
+    #[error("{problem}")]
     Broken {
-        /// As written in the entry.
+        /// As written in the entry. Whoever says what is wrong names the entry.
         name: String,
-        /// What is wrong with it, in one line.
+        /// What is wrong with it and in which file, in one line.
         problem: String,
     },
 }

@@ -27,15 +27,12 @@ use self::{keeper::Keeper, server::Server, table::Table};
 use crate::{
     cordis::{BoxError, Context, Hurry, Optional, Secret, Svc, loader::secret_part},
     harness::{
-        env::Env,
+        env::{Env, mask::can_be_secret},
         persistence::Persistence,
         session::{SessionEvent, event::EventBody},
         tools::Tools,
     },
 };
-
-/// The shortest text that counts as a secret, in bytes.
-const SECRET: usize = 8;
 
 /// Config of `mcp`. A key that is not known is refused: a limit with a typo would be none.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -84,8 +81,7 @@ pub async fn apply(
     saved: Optional<Persistence>,
 ) -> Result<(), BoxError> {
     for (name, value) in &config.env {
-        // A short one would be found in whatever is said.
-        if secret_part(name).is_some() && value.expose().len() >= SECRET {
+        if secret_part(name).is_some() && can_be_secret(value.expose()) {
             env.hide(value.expose())?;
         }
     }

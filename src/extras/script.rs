@@ -42,7 +42,7 @@ use crate::cordis::{
     BoxError, Builtins, Cleanup, Context, ModuleError, ModuleKey, ModuleSource, PluginDef,
     is_script, secrets_in,
 };
-use crate::harness::env::Env;
+use crate::harness::env::{Env, mask::can_be_secret};
 
 /// Where plugins come from: the built-ins, and the files that entries name.
 pub struct Scripts {
@@ -81,7 +81,7 @@ impl ModuleSource for Scripts {
         };
         let program = Arc::new(sources.program().map_err(broken)?);
         let stem = sources.entry.file_stem().unwrap_or_default().to_string_lossy();
-        define(&stem, program).map_err(broken)
+        define(&stem, program).map_err(|it| broken(it.of(&sources.shown())))
     }
 
     fn files(&self, key: &ModuleKey) -> Vec<PathBuf> {
@@ -103,7 +103,8 @@ fn define(stem: &str, program: Arc<Program>) -> Result<PluginDef, Failure> {
     let marked = schema.clone();
     let start = move |ctx: Context, config: Value| {
         let (program, loaded) = (program.clone(), first.take());
-        let secrets = secrets_in(&config, &marked);
+        let mut secrets = secrets_in(&config, &marked);
+        secrets.retain(|it| can_be_secret(it));
         let body = async move {
             for secret in secrets {
                 ctx.get::<Env>().map(|env| env.hide(&secret)).transpose()?;

@@ -45,7 +45,7 @@ fn announcement(file: &str, entries: &[&Entry]) -> String {
         entries.iter().filter(|it| wanted(&it.name)).map(|it| program(it)).collect()
     };
     let is_starter = |name: &str| STARTERS.contains(&plain_name(name));
-    let asked = entries.iter().filter(|it| it.name.contains("approval"));
+    let asked = entries.iter().filter(|it| plain_name(&it.name) == "approval");
     let asked = asked.filter_map(|it| it.config["tools"].as_array()).flatten();
     let read: BTreeSet<_> = entries.iter().flat_map(|it| variables(&it.config)).collect();
     let parts = [
@@ -113,5 +113,13 @@ mod tests {
         let said = announcement("other.yml", &[&entry("approval", json!({ "tools": [] }))]);
 
         assert_eq!(said, "other.yml decides what runs here: no tool is asked about");
+    }
+
+    #[test]
+    fn a_script_does_not_ask_because_of_its_name() {
+        let said = announcement("it.yml", &[&entry("./approval.ts", json!({ "tools": ["bash"] }))]);
+
+        let expected = "no tool is asked about; scripts: ./approval.ts";
+        assert_eq!(said, format!("it.yml decides what runs here: {expected}"));
     }
 }

@@ -101,7 +101,9 @@ impl Program {
             match is_known {
                 _ if !notices_saves(loader) => return self.refuse(&problem).await,
                 true => is_known = false,
-                false => self.console.warn(&loader.problem().unwrap_or(problem)),
+                // What an entry of the list lacks was said when that was applied.
+                false if loader.problem().is_some() => {}
+                false => self.console.warn(&problem),
             }
             let entered = tokio::select! {
                 // First: what is typed belongs to the plugin that leads as soon as there is one.

@@ -11,11 +11,13 @@ mod script;
 mod script_agent;
 mod script_children;
 mod script_config;
+mod script_console;
 mod script_effects;
 mod script_events;
 mod script_examples;
 mod script_exercises;
 mod script_fetch;
+mod script_flood;
 mod script_leaks;
 mod script_limits;
 mod script_load;
@@ -23,6 +25,7 @@ mod script_model;
 mod script_native;
 mod script_places;
 mod script_reload;
+mod script_saves;
 mod script_services;
 mod script_shell;
 mod script_trust;
@@ -30,6 +33,7 @@ mod script_types;
 mod script_typescript;
 mod script_values;
 mod script_world;
+mod shared;
 
 #[path = "../harness/server.rs"]
 #[expect(dead_code, reason = "not all that the server can do is needed here")]

@@ -16,12 +16,13 @@ use nano_cordis::{
         Warning, hmr, loader, plugin,
     },
     extras::script::Scripts,
-    harness::tools::{self, CallRequest, Tools},
+    harness::tools::{self, Tools},
 };
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{runtime::Builder, sync::Notify, task::LocalSet, time::timeout};
-use tokio_util::sync::CancellationToken;
+
+use crate::shared::call;
 
 /// Whatever a test waits for comes sooner.
 const FOREVER: Duration = Duration::from_mins(5);
@@ -91,7 +92,12 @@ impl App {
     }
 
     pub(crate) async fn try_start(&self, scripts: &[&str]) -> Result<Svc<Loader>, String> {
-        self.write("cordis.yml", list(scripts));
+        self.start_on(&list(scripts)).await
+    }
+
+    /// Writes this list and mounts it.
+    pub(crate) async fn start_on(&self, list: &str) -> Result<Svc<Loader>, String> {
+        self.write("cordis.yml", list);
         let file = Some(self.file("cordis.yml"));
         let options = LoaderOptions {
             file,
@@ -147,17 +153,7 @@ impl App {
 
     pub(crate) async fn call_with(&self, tool: &str, arguments: &str) -> String {
         let tools: Svc<Tools> = self.root.get().expect("tools are mounted");
-        let call = CallRequest {
-            id: "1".into(),
-            name: tool.into(),
-            arguments: arguments.into(),
-            problem: None,
-            cancel: CancellationToken::default(),
-            session: None,
-            turn: 1,
-            step: 1,
-        };
-        tools.execute(call).await.content
+        tools.execute(call(tool, arguments)).await.content
     }
 
     /// Waits until a line was told or reported that contains this, and takes all.

@@ -138,6 +138,19 @@ fn what_a_plugin_calls_secret_leaves_no_script_by_any_way() {
 }
 
 #[test]
+fn a_secret_that_may_be_a_word_hides_no_words() {
+    run(async |world| {
+        let source = "export const Config = { type: 'object', properties: { key: { type: 'string', writeOnly: true }, word: { type: 'string', writeOnly: true } } }
+             export function apply(ctx, config) { ctx.emit('cordis/notice', `${config.word} ${config.key}`) }";
+
+        let config = json!({ "key": "sk-12345", "word": "ollama" });
+        world.script_with("says.js", source, config).await;
+
+        assert_eq!(world.noted(), ["ollama ***"]);
+    });
+}
+
+#[test]
 fn a_cleanup_that_never_ends_is_reported_and_the_plugin_ends() {
     run(async |world| {
         let mount = world

@@ -215,6 +215,7 @@ fn two_scripts_hear_each_other_in_all_four_ways_and_order_holds_across_them() {
                    ctx.on('worked', async () => { throw new Error('from afar') })
                    ctx.on('asked', value => (value > 1 ? { twice: value * 2 } : undefined))
                    ctx.on('wrapped', async (value, next) => `<${await next()}>`, -5)
+                   ctx.on('toString', value => ctx.emit('cordis/notice', `any name, ${value}`))
                  }",
             )
             .await;
@@ -228,6 +229,7 @@ fn two_scripts_hear_each_other_in_all_four_ways_and_order_holds_across_them() {
                    await ctx.parallel('worked').catch(error => note(error.errors[0].message))
                    note(`${await ctx.serial('asked', 1)} ${JSON.stringify(await ctx.serial('asked', 2))}`)
                    note(await ctx.waterfall('wrapped', 5, value => `in ${value}`))
+                   await ctx.parallel('toString', 'too')
                    ctx.emit('told', { a: [1] })
                  }",
             )
@@ -236,7 +238,7 @@ fn two_scripts_hear_each_other_in_all_four_ways_and_order_holds_across_them() {
         let mut notes = world.until("heard {\"a\":[1]}").await;
 
         assert!(notes.remove(0).ends_with("from afar"));
-        assert_eq!(notes, ["mine {\"twice\":4}", "<[in 5]>"]);
+        assert_eq!(notes, ["mine {\"twice\":4}", "<[in 5]>", "any name, too"]);
     });
 }
 

@@ -195,13 +195,34 @@ fn the_helpers_of_the_web_do_what_they_do_elsewhere() {
                    const order = []
                    await new Promise(done => { queueMicrotask(() => { order.push('later'); done() }); order.push('now') })
                    note(order.join())
+                   note(`${new Headers(new Map([['A', 'b']])).get('a')} ${new Headers({ A: 'b' }).get('a')} ${new Headers(new Headers([['A', 'b']])).get('a')}`)
+                   const stop = new AbortController()
+                   stop.abort()
+                   stop.abort('again')
+                   note(stop.signal.reason.name)
+                   const other = new AbortController()
+                   other.abort(5)
+                   try { other.signal.throwIfAborted() } catch (reason) { note(String(reason)) }
+                   note(new TextDecoder().decode(Uint8Array.of(0xef, 0xbb, 0xbf, 0x61)))
+                   try { new TextDecoder('gbk') } catch (error) { note(error.message) }
                  }",
             )
             .await;
 
         assert_eq!(
             world.noted(),
-            ["10 true 3", "true true true 5 2", "TypeError", "true", "now,later"]
+            [
+                "10 true 3",
+                "true true true 5 2",
+                "TypeError",
+                "true",
+                "now,later",
+                "b b b",
+                "AbortError",
+                "5",
+                "a",
+                "`gbk` is not known here; bytes are read as UTF-8",
+            ]
         );
     });
 }

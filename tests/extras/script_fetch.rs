@@ -64,7 +64,8 @@ const ASK: &str = "export async function apply(ctx, config) {
 #[test]
 fn d_63_a_host_that_the_entry_allows_is_asked_as_the_script_says() {
     run(async |world| {
-        let (port, asked) = server(|_| reply("201 Created", "X-Kind: good\r\n", "{\"a\":1}")).await;
+        let (port, asked) =
+            server(|_| reply("201 Created", "X-Kind: good\r\n", "\u{feff}{\"a\":1}")).await;
         let url = format!("http://127.0.0.1:{port}/path?q=1");
         let init = json!({ "method": "post", "headers": { "X-Mine": "yes", "Host": "elsewhere" }, "body": "text" });
 

@@ -8,11 +8,11 @@ use serde_json::json;
 use crate::script::{App, run, tool};
 
 /// Runs this test in a process of its own, with little address space; there it does the work.
-fn alone(test: &str, work: impl AsyncFnOnce(&App)) {
+pub(crate) fn alone(test: &str, work: impl AsyncFnOnce(&App)) {
     if env::var_os("NANO_TEST_ALONE").is_some() {
         return run(work);
     }
-    let script = format!("ulimit -v 8000000; exec \"$0\" --exact script_leaks::{test} --nocapture");
+    let script = format!("ulimit -v 8000000; exec \"$0\" --exact {test} --nocapture");
     let mut command = Command::new("sh");
     command.arg("-c").arg(script).arg(env::current_exe().unwrap()).env("NANO_TEST_ALONE", "1");
     let output = command.output().unwrap();
@@ -21,7 +21,7 @@ fn alone(test: &str, work: impl AsyncFnOnce(&App)) {
 }
 
 /// Threads, open files, and resident memory in KiB.
-fn held() -> (u64, u64, u64) {
+pub(crate) fn held() -> (u64, u64, u64) {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let number = |key: &str| {
         let line = status.lines().find_map(|it| it.strip_prefix(key)).unwrap();
@@ -33,7 +33,7 @@ fn held() -> (u64, u64, u64) {
 
 #[test]
 fn five_hundred_reloads_leak_nothing() {
-    alone("five_hundred_reloads_leak_nothing", async |app| {
+    alone("script_leaks::five_hundred_reloads_leak_nothing", async |app| {
         app.write("lib.ts", "export const what = 0");
         app.write(
             "probe.ts",
@@ -61,7 +61,7 @@ fn five_hundred_reloads_leak_nothing() {
 
 #[test]
 fn engines_may_go_at_any_moment() {
-    alone("engines_may_go_at_any_moment", async |app| {
+    alone("script_leaks::engines_may_go_at_any_moment", async |app| {
         app.tools().await;
         let waits = tool("await new Promise(done => setTimeout(done, 1)); return { a: [1, {}] }");
         let loops = tool("for (;;) { await null; ctx.get('nothing') }");

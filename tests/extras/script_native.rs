@@ -104,6 +104,36 @@ fn policies_of_scripts_stand_in_order_and_see_the_call() {
 }
 
 #[test]
+fn a_listener_that_was_undone_while_it_was_called_is_as_good_as_none() {
+    run(async |world| {
+        world.plugin("tools", json!({})).await;
+        world
+            .script(
+                "undoes.js",
+                "export const inject = ['tools']
+                 export function apply(ctx) {
+                   const undo = [ctx.on('tools/pre-execute', (call, next) => next()), ctx.on('tools/post-execute', (call, result, next) => next())]
+                   ctx.tools.register('busy', '', undefined, () => {
+                     ctx.emit('cordis/notice', 'busy')
+                     for (const end = Date.now() + 300; Date.now() < end; );
+                     for (const it of undo) it()
+                   })
+                   ctx.tools.register('other', '', undefined, () => 'ran')
+                 }",
+            )
+            .await;
+
+        let other = async {
+            world.until("busy").await;
+            world.call("other", json!({})).await
+        };
+        let (_, other) = tokio::join!(world.call("busy", json!({})), other);
+
+        assert_eq!(other.content, "ran");
+    });
+}
+
+#[test]
 fn a_listener_that_never_answers_is_left_when_the_turn_is_stopped() {
     run(async |world| {
         with_echo(world).await;

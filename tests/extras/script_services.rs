@@ -57,8 +57,13 @@ fn what_a_tool_of_a_script_returns_becomes_the_text_that_the_model_reads() {
             ("(() => { throw new Error('no luck') })()", "Error: it.js:2:: no luck", true),
             ("Promise.reject(new TypeError('later'))", "Error: it.js:2:: TypeError: later", true),
             (
+                "(() => { throw { f() {} } })()",
+                "Error: it.js:2:: something (`f` is a function, which cannot leave its script) was thrown, which is no Error",
+                true,
+            ),
+            (
                 "({ f() {} })",
-                "Error: what it returned: `f` is a function, which cannot leave its script",
+                "Error: it.js:2:: what it returned: `f` is a function, which cannot leave its script",
                 true,
             ),
         ] {
@@ -120,18 +125,37 @@ fn a_tool_whose_schema_is_none_is_refused_where_it_is_registered() {
     run(async |world| {
         world.plugin("tools", json!({})).await;
 
-        let err = world
-            .failing(
-                "bad.js",
+        for (tool, problem) in [
+            (
+                "'bad', '', { type: 'sausage' }, () => ''",
+                "tool `bad`: its schema is of type \"sausage\"",
+            ),
+            ("'bad', '', 'text', () => ''", "tool `bad`: its schema is no JSON Schema object"),
+            (
+                "'bad', '', { required: 'a' }, () => ''",
+                "tool `bad`: its schema is no JSON Schema: ",
+            ),
+            (
+                "'bad', '', { text: { type: 'string' } }, () => ''",
+                "tool `bad`: its schema is no JSON Schema: `text` is none of its words; fields stand under `properties`",
+            ),
+            (
+                "'bad', '', { type: 'object', properties: { a: { type: 'strin' } } }, () => ''",
+                "tool `bad`: its schema is no JSON Schema: ",
+            ),
+            ("{ execute: () => '' }", "the name of a tool must be a text, not null"),
+            ("'bad', '', {}", "tool `bad`: `execute` is no function"),
+        ] {
+            let source = format!(
                 "export const inject = ['tools']
-                 export function apply(ctx) {
-                   ctx.tools.register('bad', '', { type: 'sausage' }, () => '')
-                 }",
-            )
-            .await;
+                 export function apply(ctx) {{
+                   ctx.tools.register({tool})
+                 }}"
+            );
+            let err = world.failing("bad.js", &source).await;
 
-        assert!(err.contains("bad.js:3:"), "{err}");
-        assert!(err.contains("tool `bad`: the parameters are no JSON Schema"), "{err}");
+            assert!(err.contains("bad.js:3:") && err.contains(problem), "{tool}: {err}");
+        }
     });
 }
 

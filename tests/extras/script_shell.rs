@@ -1,10 +1,15 @@
 //! The shell in scripts: running commands, being the shell, and adding something to that of this machine.
 
+use std::fs;
+
 use nano_cordis::harness::shell::{Shell, ShellError, ShellRequest};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::script_world::{World, run};
+use crate::{
+    script_world::{World, run},
+    shared::is_alive,
+};
 
 async fn bash(world: &World, command: &str) -> String {
     world.call("bash", json!({ "command": command })).await.content
@@ -33,6 +38,30 @@ fn a_script_runs_commands_and_can_stop_them() {
             .await;
 
         assert_eq!(world.noted(), ["3 out err", "5", "cancelled true"]);
+    });
+}
+
+#[test]
+fn d_63_a_script_that_does_not_say_that_it_runs_commands_runs_none() {
+    run(async |world| {
+        let source = "export async function apply(ctx) {
+               const note = text => ctx.emit('cordis/notice', text)
+               const tries = [() => ctx.get('shell')?.run('true'), () => ctx.shell.run('true')]
+               for (const it of tries) try { note(String(await it())) } catch (error) { note(error.message) }
+             }";
+        world.script("before.js", source).await;
+        world.plugin("shell-local", json!({})).await;
+        world.script("after.js", source).await;
+
+        let noted = world.noted();
+
+        assert_eq!((noted.len(), noted[0].as_str()), (4, "undefined"));
+        assert!(
+            noted[1..]
+                .iter()
+                .all(|it| it.contains("reads the service `shell` without declaring it")),
+            "{noted:?}"
+        );
     });
 }
 
@@ -142,6 +171,52 @@ fn the_fifth_exercise_a_read_only_shell() {
         assert_eq!(refused, "Error: refused: only ls, cat and echo: rm -rf /");
         assert_eq!(timeout_ms, 5000);
         assert!(matches!(&stopped, Err(ShellError::Cancelled)), "{stopped:?}");
+    });
+}
+
+#[test]
+fn a_request_of_the_same_number_as_a_run_does_not_take_its_end_away() {
+    run(async |world| {
+        world
+            .script_with(
+                "meets.js",
+                "import { LocalShell } from 'cordis'
+                 export default class extends LocalShell {
+                   constructor(ctx, config) {
+                     super(ctx, config)
+                     // Each view has a number of the agent's, which is ahead of the script's from then on.
+                     for (let at = 0; at < 100; at++) ctx.shell
+                   }
+
+                   async run(spec) {
+                     const [run] = Object.getOwnPropertySymbols(spec).map(it => spec[it])
+                     let last = 0
+                     while (last < run - 1) clearTimeout((last = setTimeout(() => {}, 0)))
+                     await fetch('http://127.0.0.1:1').catch(() => {})
+                     return super.run(spec)
+                   }
+                 }",
+                json!({ "graceMs": 50 }),
+            )
+            .await;
+        let (cancel, shell) = (CancellationToken::new(), world.root.get::<dyn Shell>().unwrap());
+        let pid = tempfile::NamedTempFile::new().unwrap();
+        let command = format!("echo $$ > {}; sleep 1000", pid.path().display());
+        let spec = shell.resolve(&ShellRequest { command, ..ShellRequest::default() }).unwrap();
+
+        let stop = async {
+            while !fs::read_to_string(pid.path()).unwrap().ends_with('\n') {
+                tokio::task::yield_now().await;
+            }
+            cancel.cancel();
+        };
+        let (stopped, ()) = tokio::join!(shell.run(spec, cancel.clone()), stop);
+
+        let pid = fs::read_to_string(pid.path()).unwrap();
+        while is_alive(pid.trim()) {
+            tokio::task::yield_now().await;
+        }
+        assert!(stopped.unwrap().cancelled);
     });
 }
 

@@ -22,6 +22,8 @@ use tempfile::TempDir;
 use tokio::{runtime::Builder, sync::Notify, task::LocalSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::shared::call;
+
 /// Whatever a test waits for comes sooner.
 const FOREVER: Duration = Duration::from_mins(1);
 
@@ -142,17 +144,7 @@ impl World {
         session: Option<Rc<Session>>,
     ) -> ToolResult {
         let tools = self.root.get::<Tools>().expect("`tools` is mounted");
-        let request = CallRequest {
-            id: "call_1".into(),
-            name: name.into(),
-            arguments: arguments.to_string(),
-            problem: None,
-            cancel,
-            session,
-            turn: 1,
-            step: 1,
-        };
-        tools.execute(request).await
+        tools.execute(CallRequest { cancel, session, ..call(name, arguments.to_string()) }).await
     }
 
     /// Waits until this was noted, and gives all that was noted before it.

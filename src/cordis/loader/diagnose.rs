@@ -1,7 +1,9 @@
 //! Words for what is wrong with a set of entries: who failed, and who waits for whom.
 
-use super::{Entry, plan::Slot};
-use crate::cordis::{Error, State};
+use std::collections::BTreeSet;
+
+use super::{Applied, Entry, Loader, plan::Slot};
+use crate::cordis::{Error, State, module::did_you_mean, nearest};
 
 /// Where an entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,18 +67,55 @@ fn cause(err: &Error) -> String {
 /// More than this is no longer read.
 const SHOWN: usize = 8;
 
-/// Why the program is not complete, in one line; nothing if every entry that must run does.
-///
-/// Failures come first, because they are causes; then the waits, each with a word if no entry looks like a provider.
-pub(super) fn problem(entries: &[EntryStatus]) -> Option<String> {
-    let wanted: Vec<_> =
-        entries.iter().filter(|it| !it.optional && it.standing != Standing::Disabled).collect();
-    let failures = wanted.iter().filter_map(|it| failure(it));
-    let waits = wanted
-        .iter()
-        .flat_map(|it| it.missing.iter().map(|service| wait(&it.id, service, &wanted)));
-    let moving = wanted.iter().filter_map(|it| moving(it));
-    let all: Vec<String> = failures.chain(waits).chain(moving).collect();
+/// Who waits for which service.
+pub(super) type Waits = BTreeSet<(String, String)>;
+
+impl Loader {
+    /// Why the program is not complete, in one line; nothing if every entry that must run does.
+    ///
+    /// Failures come first, because they are causes; then the waits, each with a word if no entry looks like a provider.
+    pub(super) fn fault(&self) -> Option<String> {
+        let entries = self.entries();
+        let wanted: Vec<_> =
+            entries.iter().filter(|it| !it.optional && it.standing != Standing::Disabled).collect();
+        let failures = wanted.iter().filter_map(|it| failure(it));
+        let waits = wanted
+            .iter()
+            .flat_map(|it| it.missing.iter().map(|service| self.wait(&it.id, service, &entries)));
+        let moving = wanted.iter().filter_map(|it| moving(it));
+        listed(failures.chain(waits).chain(moving).collect())
+    }
+
+    /// Who waits now of those that a save concerned, and of those that ran before it. At the start whoever started the
+    /// loader asks for the fault.
+    pub(super) fn new_waits(&self, applied: &Applied) -> Option<String> {
+        let entries = self.entries();
+        let waits: Waits = { entries.iter() }
+            .flat_map(|it| it.missing.iter().map(|service| (it.id.clone(), service.clone())))
+            .collect();
+        let before = self.waits.replace(Some(waits.clone()))?;
+        let is_news =
+            |it: &(String, String)| !before.contains(it) || applied.changed.contains(&it.0);
+        let news = waits.iter().filter(|it| is_news(it));
+        listed(news.map(|(id, service)| self.wait(id, service, &entries)).collect())
+    }
+
+    /// Nobody declares what it provides, so the likely provider is the entry that is called like the service.
+    fn wait(&self, id: &str, service: &str, entries: &[EntryStatus]) -> String {
+        let called_so =
+            |it: &&EntryStatus| [&it.id, &it.name].iter().any(|name| plain(name) == plain(service));
+        let is_wanted = |it: &&EntryStatus| !it.optional && it.standing != Standing::Disabled;
+        if entries.iter().filter(is_wanted).any(|it| called_so(&it)) {
+            return format!("`{id}` waits for `{service}`");
+        }
+        let provided = self.host.kernel.provided();
+        let near = nearest(service, provided.iter().map(|it| &**it));
+        let hint = did_you_mean(near.as_deref());
+        format!("`{id}` waits for `{service}`, which no entry provides{hint}")
+    }
+}
+
+fn listed(all: Vec<String>) -> Option<String> {
     let more = all.len().saturating_sub(SHOWN);
     let rest = (more > 0).then(|| format!("and {more} more"));
     let shown: Vec<_> = all.into_iter().take(SHOWN).chain(rest).collect();
@@ -104,16 +143,6 @@ fn moving(entry: &EntryStatus) -> Option<String> {
         _ => return None,
     };
     Some(format!("entry `{}` {what}", entry.id))
-}
-
-/// Nobody declares what it provides, so the likely provider is the entry that is called like the service.
-fn wait(id: &str, service: &str, wanted: &[&EntryStatus]) -> String {
-    let called_so =
-        |it: &&&EntryStatus| [&it.id, &it.name].iter().any(|name| plain(name) == plain(service));
-    match wanted.iter().find(called_so) {
-        Some(_) => format!("`{id}` waits for `{service}`"),
-        None => format!("`{id}` waits for `{service}`, which no entry provides"),
-    }
 }
 
 /// `agentLoop` and `./src/harness/agent-loop.ts` are the same word.

@@ -120,6 +120,12 @@ impl Kernel {
         self.services.borrow().get(name)?.current()
     }
 
+    /// The names of all services that can be read now.
+    pub(in crate::cordis) fn provided(&self) -> Vec<Rc<str>> {
+        let services = self.services.borrow();
+        services.values().filter_map(|it| Some(it.current()?.slot.name.clone())).collect()
+    }
+
     /// Forgets a name that nobody provides or asks for, so that the table does not grow with names once used.
     pub(in crate::cordis) fn prune(&self, slot: &Rc<ServiceSlot>) {
         let mut services = self.services.borrow_mut();

@@ -5,10 +5,10 @@
 //! out, and so is whatever else does not fit, each with a line that names it.
 
 use ring::digest::{SHA256, digest};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::server::short;
-use crate::harness::cli::text::harmless;
+use crate::harness::{cli::text::harmless, tools::arguments::completed};
 
 /// What model services accept as the name of a tool.
 const NAME: usize = 64;
@@ -90,31 +90,14 @@ fn name(server: &str, tool: &str) -> String {
     format!("{}_{}", &name[..NAME - HASH - 1], &hash[..HASH])
 }
 
-/// The schema of the arguments, if it is one. What model services insist on is added.
+/// The schema of the arguments, if it is one.
 fn parameters(schema: &Value) -> Result<Value, String> {
-    let Value::Object(schema) = schema else {
-        return Err("its schema is no JSON Schema object".into());
-    };
-    let mut schema = schema.clone();
-    match schema.get("type") {
-        None => drop(schema.insert("type".into(), "object".into())),
-        Some(kind) if kind == "object" => {}
-        Some(kind) => {
-            return Err(format!("its schema is of type {}", short(&kind.to_string(), 40)));
-        }
-    }
-    if schema.get("properties").is_none_or(Value::is_null) {
-        schema.insert("properties".into(), Map::new().into());
-    }
-    let schema = clean(Value::Object(schema));
+    let schema = clean(schema.clone());
     let length = schema.to_string().len();
     if length > SCHEMA {
         return Err(format!("its schema is {length} bytes long"));
     }
-    match jsonschema::validator_for(&schema) {
-        Ok(_) => Ok(schema),
-        Err(err) => Err(format!("its schema is no JSON Schema: {}", short(&err.to_string(), 200))),
-    }
+    completed(schema).map_err(|why| format!("its schema {}", short(&why, 200)))
 }
 
 /// The same without characters that a terminal would obey and that nobody sees, in names too.

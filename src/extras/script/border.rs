@@ -14,12 +14,14 @@ use std::{
     time::Duration,
 };
 
-use rquickjs::{CaughtError, Ctx, Exception, Function, Object, Result, Value, function::Rest};
+use rquickjs::{
+    CaughtError, Ctx, Exception, Function, Object, Result, Value,
+    function::{Opt, Rest},
+};
 use tokio::sync::{mpsc as requests, oneshot};
 
 use super::{
-    console,
-    engine::{Answer, Outcome, Request},
+    engine::{Answer, Outcome, Request, Telling},
     failure::{Failure, Place},
     machine::MEMORY,
     program::Program,
@@ -42,9 +44,11 @@ pub(super) struct Border {
     pub(super) program: Arc<Program>,
     pub(super) timers: Timers,
     stop: Arc<AtomicBool>,
-    outbox: requests::Sender<Request>,
+    pub(super) outbox: requests::Sender<Request>,
+    /// Where it is heard while it is loaded.
+    pub(super) teller: mpsc::SyncSender<Telling>,
     /// While it is loaded the agent waits for the script, so the script cannot wait for the agent.
-    loading: Cell<bool>,
+    pub(super) loading: Cell<bool>,
     /// The processor time at which the run has used up its budget.
     deadline: Cell<Duration>,
     overrun: Cell<bool>,
@@ -62,12 +66,14 @@ impl Border {
         program: Arc<Program>,
         stop: Arc<AtomicBool>,
         outbox: requests::Sender<Request>,
+        teller: mpsc::SyncSender<Telling>,
     ) -> Self {
         Self {
             program,
             timers: Timers::default(),
             stop,
             outbox,
+            teller,
             loading: Cell::new(true),
             deadline: Cell::default(),
             overrun: Cell::default(),
@@ -221,7 +227,9 @@ impl Border {
         };
         host.set("later", Function::new(ctx.clone(), later)?)?;
         let border = self.clone();
-        let answer = move |call, works, value: Value<'js>| border.answer(call, works, &value);
+        let answer = move |call, works, value: Value<'js>, from: Opt<Value<'js>>| {
+            border.answer(call, works, &value, from.0.as_ref());
+        };
         host.set("answer", Function::new(ctx.clone(), answer)?)?;
         let border = self.clone();
         let timer = move |ctx: Ctx<'js>, timer: u32, ms: f64| {
@@ -229,19 +237,17 @@ impl Border {
         };
         host.set("timer", Function::new(ctx.clone(), timer)?)?;
         let border = self.clone();
-        host.set(
-            "clear",
-            Function::new(ctx.clone(), move |timer: u32| border.timers.clear(timer))?,
-        )?;
+        let clear = move |timer: u32| border.timers.clear(timer);
+        host.set("clear", Function::new(ctx.clone(), clear)?)?;
         let border = self.clone();
-        host.set(
-            "trace",
-            Function::new(ctx.clone(), move |stack: String| border.program.trace(&stack))?,
-        )?;
+        let trace = move |stack: String| border.program.trace(&stack);
+        host.set("trace", Function::new(ctx.clone(), trace)?)?;
         let border = self.clone();
         let explain = move |thrown: Value<'js>| border.thrown(&thrown).to_string();
         host.set("explain", Function::new(ctx.clone(), explain)?)?;
-        host.set("log", Function::new(ctx.clone(), console::log)?)?;
+        let border = self.clone();
+        let log = move |level: String, text: String| border.print(level, text);
+        host.set("log", Function::new(ctx.clone(), log)?)?;
         Ok(host)
     }
 
@@ -271,21 +277,22 @@ impl Border {
             let problem = "the plugin does not run yet: what it does, it does in `apply`";
             return Err(Exception::throw_message(ctx, problem));
         }
-        let args = value::list_from_js(args);
-        let args = args.map_err(|problem| Exception::throw_type(ctx, &problem))?;
+        let args = value::list_from_js(args).map_err(|it| Exception::throw_type(ctx, &it))?;
         let request = Request { operation, args, answer };
         let sent = self.outbox.blocking_send(request);
         sent.map_err(|_| Exception::throw_message(ctx, "the plugin is not running"))
     }
 
-    fn answer(&self, call: u32, works: bool, value: &Value<'_>) {
-        let of_value =
-            |problem| self.explained(Failure::new(format!("what it returned: {problem}")));
+    /// `from` is an error that was made where the function was handed over: it tells the place if nothing else does.
+    fn answer(&self, call: u32, works: bool, value: &Value<'_>, from: Option<&Value<'_>>) {
+        let of_value = |it| self.explained(Failure::new(format!("what it returned: {it}")));
         let read = || {
             if works { value::from_js(value).map_err(of_value) } else { Err(self.thrown(value)) }
         };
         // Whatever happens, whoever called is answered.
         let broke = |panic: Panic| Err(Failure::new(panic.to_string()));
-        self.reply(call, guarded(read).unwrap_or_else(broke));
+        let place = || from.and_then(|it| Failure::thrown(it, &self.program).place);
+        let placed = |it: Failure| Failure { place: it.place.clone().or_else(place), ..it };
+        self.reply(call, guarded(read).unwrap_or_else(broke).map_err(placed));
     }
 }

@@ -13,6 +13,7 @@ pub(super) mod fetch;
 mod llm;
 mod named;
 mod offers;
+mod pace;
 mod services;
 mod shell;
 
@@ -32,24 +33,19 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::callback::Callback;
-use super::{
-    engine::{Answer, Engine, Function, Outcome, Request},
-    failure::Failure,
-};
+use self::{callback::Callback, pace::Pace};
+use super::engine::{Answer, Engine, Function, Request};
 use crate::{
     cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Mount, Undo},
-    harness::{
-        env::{Env, mask::Mask},
-        llm::Delta,
-        shell_local::LocalShell,
-    },
+    harness::{env::Env, llm::Delta, shell_local::LocalShell},
 };
 
 /// A cleanup of a script may take so long, and so may a start that is no longer wanted.
 const CLEANUP: Duration = Duration::from_secs(5);
 /// The context of the plugin itself; those of its children have other numbers.
 const ROOT: u32 = 1;
+/// Waits for no answer.
+const NOBODY: u32 = 0;
 /// Stands for the start of the plugin.
 const START: Function = 0;
 
@@ -68,6 +64,7 @@ pub(super) struct Bridge {
     /// Listeners that are still at it, and operations that take time.
     tasks: RefCell<JoinSet<()>>,
     env: Option<Rc<Env>>,
+    pace: Rc<Pace>,
     /// Hosts that the script may talk to.
     allow: Vec<String>,
     fetches: Semaphore,
@@ -76,7 +73,10 @@ pub(super) struct Bridge {
     undos: RefCell<HashMap<u32, Undo>>,
     mounts: RefCell<HashMap<u32, Mount>>,
     nexts: RefCell<HashMap<u32, Rc<Rest>>>,
+    /// By the numbers of the script, which counts on its own.
     cancels: RefCell<HashMap<u32, CancellationToken>>,
+    /// Commands that a shell of the script is asked to run.
+    runs: RefCell<HashMap<u32, CancellationToken>>,
     deltas: RefCell<HashMap<u32, Rc<OnDelta>>>,
     shells: RefCell<HashMap<u32, LocalShell>>,
     /// What the script provides.
@@ -116,6 +116,7 @@ impl Bridge {
         Self {
             engine: RefCell::new(Some(engine)),
             tasks: RefCell::default(),
+            pace: Rc::default(),
             env: ctx.get::<Env>().map(|it| it.shared()),
             allow: allow.filter_map(|it| it.as_str().map(str::to_ascii_lowercase)).collect(),
             fetches: Semaphore::new(fetch::AT_A_TIME),
@@ -125,6 +126,7 @@ impl Bridge {
             mounts: RefCell::default(),
             nexts: RefCell::default(),
             cancels: RefCell::default(),
+            runs: RefCell::default(),
             deltas: RefCell::default(),
             shells: RefCell::default(),
             offers: RefCell::default(),
@@ -162,20 +164,6 @@ impl Bridge {
             Some(engine) => Ok(engine.end().await?),
             None => Ok(()),
         }
-    }
-
-    /// Calls a function of the script. What comes back holds no text that a plugin called secret.
-    fn call(&self, function: Function, args: Vec<Value>) -> LocalBoxFuture<'static, Outcome> {
-        let Some(going) = self.engine.borrow().as_ref().map(|it| it.call(function, args)) else {
-            return Box::pin(async { Err(Failure::new("the script has ended")) });
-        };
-        let env = self.env.clone();
-        Box::pin(async move { masked(going.await, &mask(env.as_deref())) })
-    }
-
-    /// A text without what a plugin called secret.
-    fn masked(&self, text: &str) -> String {
-        mask(self.env.as_deref()).text(text).into_owned()
     }
 
     fn tell(&self, topic: &'static str, number: u32, value: Value) {
@@ -219,6 +207,7 @@ impl Bridge {
         match answer {
             // Whoever asked may be gone.
             Answer::Now(answer) => drop(answer.send(outcome)),
+            Answer::Later(NOBODY) => {}
             Answer::Later(promise) => {
                 let (works, value) = match outcome {
                     Ok(value) => (true, value),
@@ -268,29 +257,12 @@ impl Bridge {
     }
 }
 
-fn mask(env: Option<&Env>) -> Mask {
-    Mask::new(env.map(Env::secrets).unwrap_or_default())
-}
-
-fn masked(outcome: Outcome, mask: &Mask) -> Outcome {
-    match outcome {
-        Ok(mut value) => {
-            mask.value(&mut value);
-            Ok(value)
-        }
-        Err(failure) => {
-            let problem = mask.text(&failure.problem).into_owned();
-            Err(Failure { problem, ..failure })
-        }
-    }
-}
-
 fn number(arg: &Value) -> Option<u32> {
     arg.as_u64().and_then(|it| u32::try_from(it).ok())
 }
 
-fn text(arg: &Value) -> Result<&str, String> {
-    arg.as_str().ok_or_else(|| format!("a text was expected, not {arg}"))
+fn text<'a>(what: &str, arg: &'a Value) -> Result<&'a str, String> {
+    arg.as_str().ok_or_else(|| format!("{what} must be a text, not {arg}"))
 }
 
 fn shown(err: impl std::fmt::Display) -> String {

@@ -12,7 +12,7 @@ use std::{
         mpsc::{self, Sender},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{failure::Failure, machine::Machine, program::Program};
+use super::{console, failure::Failure, machine::Machine, program::Program};
 use crate::cordis::guarded;
 
 /// Names a function of the script that the agent may call.
@@ -78,6 +78,14 @@ pub(super) struct Exports {
     pub(super) schema: Option<Value>,
 }
 
+/// What is told while a script is loaded.
+pub(super) enum Telling {
+    /// Something that it says meanwhile.
+    Said(Request),
+    /// The end of it.
+    Loaded(Result<Exports, Failure>),
+}
+
 /// The handle of an engine. The engine ends when this is dropped.
 pub(super) struct Engine {
     inbox: Option<Sender<Message>>,
@@ -111,17 +119,18 @@ impl Engine {
     ) -> Result<(Self, Exports, requests::Receiver<Request>), Failure> {
         let (inbox, messages) = mpsc::channel();
         let (outbox, requests) = requests::channel(WAITING);
-        let (loaded, exports) = mpsc::channel();
+        let (teller, telling) = mpsc::sync_channel(WAITING);
+        let loaded = teller.clone();
         let (alive, ended) = oneshot::channel();
         let (backlog, stop) = (Arc::new(Backlog::default()), Arc::<AtomicBool>::default());
         let (inbox, ended) = (Some(inbox), Some(ended));
         let engine = Self { inbox, backlog: backlog.clone(), stop: stop.clone(), ended };
-        let live = move || match Machine::load(program, stop, outbox) {
+        let live = move || match Machine::load(program, stop, outbox, teller) {
             Ok((machine, exports)) => {
-                drop(loaded.send(Ok(exports)));
+                drop(loaded.send(Telling::Loaded(Ok(exports))));
                 machine.serve(&messages, &backlog);
             }
-            Err(failure) => drop(loaded.send(Err(failure))),
+            Err(failure) => drop(loaded.send(Telling::Loaded(Err(failure)))),
         };
         let whole = move || {
             drop(guarded(live));
@@ -132,8 +141,7 @@ impl Engine {
             .stack_size(STACK)
             .spawn(whole)
             .map_err(|err| Failure::new(format!("no thread could be started: {err}")))?;
-        let exports = exports.recv_timeout(LOADING).unwrap_or_else(|err| Err(unloaded(err)))?;
-        Ok((engine, exports, requests))
+        Ok((engine, loading(&telling)?, requests))
     }
 
     #[expect(
@@ -170,6 +178,11 @@ impl Engine {
         self.send(Message::Tell { topic, number, text: value.to_string() });
     }
 
+    /// Whether one more call would be taken.
+    pub(super) fn has_room(&self) -> bool {
+        self.backlog.has_room()
+    }
+
     fn send(&self, message: Message) {
         if let Some(inbox) = &self.inbox {
             // It may have ended, and then nobody is there to be told.
@@ -200,9 +213,14 @@ impl Drop for Engine {
 }
 
 impl Backlog {
+    fn has_room(&self) -> bool {
+        let (calls, bytes) = (&self.calls, &self.bytes);
+        calls.load(Ordering::Relaxed) < BACKLOG.0 && bytes.load(Ordering::Relaxed) <= BACKLOG.1
+    }
+
     fn add(&self, bytes: usize) -> Result<(), Failure> {
-        let calls = self.calls.load(Ordering::Relaxed);
-        if calls >= BACKLOG.0 || self.bytes.load(Ordering::Relaxed) > BACKLOG.1 {
+        if !self.has_room() {
+            let calls = self.calls.load(Ordering::Relaxed);
             return Err(Failure::new(format!(
                 "it does not keep up: {calls} calls of it are waiting"
             )));
@@ -216,6 +234,18 @@ impl Backlog {
     pub(super) fn remove(&self, bytes: usize) {
         self.calls.fetch_sub(1, Ordering::Relaxed);
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Waits for the end of the top level, and passes on what it says meanwhile.
+fn loading(telling: &mpsc::Receiver<Telling>) -> Result<Exports, Failure> {
+    let end = Instant::now() + LOADING;
+    loop {
+        match telling.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(Telling::Said(request)) => console::log(&request.args),
+            Ok(Telling::Loaded(exports)) => return exports,
+            Err(err) => return Err(unloaded(err)),
+        }
     }
 }
 

@@ -60,6 +60,14 @@ impl Failure {
         Self { problem: problem.into(), place: None, kind: None }
     }
 
+    /// What has no place of its own is the fault of this file.
+    pub(super) fn of(self, file: &str) -> Self {
+        match self.place {
+            Some(_) => self,
+            None => Self { problem: format!("{file}: {}", self.problem), ..self },
+        }
+    }
+
     /// What an operation of the engine failed with.
     pub(super) fn caught(caught: CaughtError<'_>, program: &Program) -> Self {
         match caught {
@@ -111,7 +119,7 @@ fn text(object: &Object<'_>, key: &str) -> Option<String> {
 
 fn shown(value: &Value<'_>) -> String {
     let read = super::value::from_js(value);
-    shortened(read.map_or_else(|problem| problem, |it| it.to_string()))
+    shortened(read.map_or_else(|problem| format!("something ({problem})"), |it| it.to_string()))
 }
 
 fn shortened(mut text: String) -> String {

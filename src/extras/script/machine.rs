@@ -10,7 +10,7 @@ use std::{
     sync::{
         Arc,
         atomic::AtomicBool,
-        mpsc::{Receiver, RecvTimeoutError, TryRecvError},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError},
     },
     time::{Duration, Instant},
 };
@@ -24,7 +24,7 @@ use tokio::sync::mpsc as requests;
 
 use super::{
     border::Border,
-    engine::{Backlog, Exports, Message, Request},
+    engine::{Backlog, Exports, Message, Request, Telling},
     failure::Failure,
     imports::Links,
     program::Program,
@@ -54,6 +54,7 @@ impl Machine {
         program: Arc<Program>,
         stop: Arc<AtomicBool>,
         outbox: requests::Sender<Request>,
+        teller: SyncSender<Telling>,
     ) -> Result<(Self, Exports), Failure> {
         let broken = |err: rquickjs::Error| Failure::new(format!("no engine: {err}"));
         let runtime = Runtime::new().map_err(broken)?;
@@ -61,7 +62,7 @@ impl Machine {
         runtime.set_max_stack_size(STACK);
         let links = Links::new(program.clone());
         runtime.set_loader(links.clone(), links);
-        let border = Rc::new(Border::new(program, stop, outbox));
+        let border = Rc::new(Border::new(program, stop, outbox, teller));
         let watched = border.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || watched.must_stop())));
         let watched = border.clone();

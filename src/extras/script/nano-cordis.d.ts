@@ -53,13 +53,15 @@ declare module 'cordis' {
     emit<K extends keyof Events>(event: K, ...args: Parameters<Events[K]>): void
     /** All listeners at the same time; waits for all of them. */
     parallel<K extends keyof Events>(event: K, ...args: Parameters<Events[K]>): Promise<void>
-    /** One after the other; the first answer that is not `undefined` or `null` wins. */
+    /** One after the other; the first answer that is not `undefined`, `null` or `false` wins. */
     serial<K extends keyof Events>(event: K, ...args: Parameters<Events[K]>): Promise<Awaited<ReturnType<Events[K]>> | undefined>
     /** Each listener gets `next` as its last argument; the last one here is what stands at the end of the chain. */
-    waterfall<K extends keyof Events>(event: K, ...args: Parameters<Events[K]>): Promise<Awaited<ReturnType<Events[K]>>>
-    /** Offers a service. It counts while this plugin runs. */
-    provide<K extends Service.Name>(name: K, value: Context[K]): Undo
-    /** A service that may be absent; it need not stand in `inject`. */
+    waterfall<K extends keyof Events>(event: K, ...args: Parameters<Events[K]>): Awaitable<Awaited<ReturnType<Events[K]>>>
+    /** Offers a service. It counts while this plugin runs. As `llm` or `shell` it is the model or the shell of the agent. */
+    provide(name: 'llm', value: LlmProvider): Undo
+    provide(name: 'shell', value: ShellProvider): Undo
+    provide<K extends Exclude<Service.Name, 'llm' | 'shell'>>(name: K, value: Context[K]): Undo
+    /** A service that may be absent. All but `shell` need not stand in `inject` for it. */
     get<K extends Service.Name>(name: K): Context[K] | undefined
     /** Mounts a plugin as a child of this one. */
     plugin<C>(plugin: Plugin<C>, config: C): Mount
@@ -212,10 +214,13 @@ declare module 'cordis' {
     name: string
     /** Tells the model what it is good for. */
     description: string
-    /** Schema of the arguments: `Schema.object({ … })`, or a JSON Schema. A call that does not fit never reaches `execute`. */
+    /**
+     * Schema of the arguments: `Schema.object({ … })`, or a JSON Schema. A call that does not fit never reaches `execute`.
+     * Defaults are told to the model, and not filled in.
+     */
     parameters?: JsonSchema | Built
     /** The body. What it throws the model reads as an error. */
-    execute(args: any, call: Call): Awaitable<string | Partial<ToolResult> | Json | void>
+    execute(args: any, call: Call): Awaitable<string | { content: string; isError?: boolean } | Json | void>
   }
 
   /** What the model reads. */
@@ -277,18 +282,32 @@ declare module 'cordis' {
     readonly signal: AbortSignal
   }
 
-  /** A model. To write one, `ctx.provide('llm', { model, chat })`; an error may have a `status` and a `code`. */
+  /** The model, for plugins that ask it. */
   export interface Llm {
     /** What a request names unless a plugin changes it. */
     readonly model: string
     /** Asks. `onDelta` gets pieces of the answer as they come; the reply is the whole. */
-    chat(request: Request, onDelta: (delta: Delta) => void, signal: AbortSignal): Promise<Reply | string>
+    chat(request: Request, onDelta?: (delta: Delta) => void, signal?: AbortSignal): Promise<Reply>
+  }
+
+  /** A model of your own: `ctx.provide('llm', { model, chat })`. What `chat` throws may have a `status` and a `code`. */
+  export interface LlmProvider {
+    /** Read once, when it is provided. */
+    readonly model?: string
+    chat(request: Asked, onDelta: (delta: Delta | string) => void, signal: AbortSignal): Awaitable<Reply | AssistantMessage | string>
+  }
+
+  /** A request of the agent: nothing is left open but what there is none of. */
+  export interface Asked extends Request {
+    model: string
+    system: string | null
+    tools: ToolSchema[]
   }
 
   /** What is asked. The system prompt is not among the messages. */
   export interface Request {
     model?: string
-    system?: string
+    system?: string | null
     tools?: ToolSchema[]
     messages: Message[]
   }
@@ -358,7 +377,10 @@ declare module 'cordis' {
     [T in keyof SessionEvents]: { readonly seq: number; readonly time: number; readonly type: T; readonly data: SessionEvents[T] }
   }[keyof SessionEvents]
 
-  /** The nine types of events, and what each holds. Turns count from 1, and so do the steps in each. */
+  /**
+   * The nine types of events, and what each holds. Turns count from 1, and so do the steps in each. Facts of your own:
+   * `interface SessionEvents { 'my/fact': { … } }`.
+   */
   export interface SessionEvents {
     'turn/start': { turn: number; format: number; cwd: string }
     'step/start': { turn: number; step: number }
@@ -389,6 +411,12 @@ declare module 'cordis' {
     /** Fills in what a request leaves open. */
     resolve(request: string | ShellRequest): ShellSpec
     run(request: string | ShellRequest, signal?: AbortSignal): Promise<ShellResult>
+  }
+
+  /** A shell of your own. Without `resolve` a request is filled in as usual; a text is what a command printed that ended well. */
+  export interface ShellProvider {
+    resolve?(request: ShellSpec): Awaitable<Partial<ShellSpec>>
+    run(spec: ShellSpec, signal: AbortSignal): Awaitable<Partial<ShellResult> | string>
   }
 
   /** The shell of this machine, to be extended: `export default class extends LocalShell { … super.run(spec, signal) … }`. */
@@ -544,8 +572,8 @@ declare function fetch(url: string, init?: FetchInit): Promise<FetchResponse>
 
 interface FetchInit {
   method?: string
-  headers?: Record<string, string>
-  body?: string
+  headers?: Record<string, string> | Iterable<[string, string]>
+  body?: string | null
   signal?: AbortSignal
 }
 
@@ -580,6 +608,7 @@ declare class TextEncoder {
 }
 
 declare class TextDecoder {
+  constructor(label?: 'utf-8')
   decode(bytes?: ArrayBuffer | ArrayBufferView): string
 }
 

@@ -78,6 +78,11 @@ impl Sources {
         walk.failure.map_or(Ok(walk.program), Err)
     }
 
+    /// What messages call the file of the entry.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.entry, &self.base)
+    }
+
     /// Every file that belongs to it now, also those that are imported and not there.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         self.walk(Effort::Look).files
@@ -159,7 +164,7 @@ impl Walk {
             other => other,
         };
         let (print, read) = read_code(path);
-        let shown = self.shown(path);
+        let shown = shown(path, &self.base);
         let module = match (read, before) {
             (Err(cause), _) => Err(unreadable(&shown, &cause)),
             (Ok(_), Some(it)) if it.print == print && it.is_translated() => it.module,
@@ -193,10 +198,6 @@ impl Walk {
     fn note(&mut self, importer: &Path, specifier: &str, target: String) {
         self.program.links.insert((name_of(importer), specifier.to_owned()), target);
     }
-
-    fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.base).unwrap_or(path).display().to_string()
-    }
 }
 
 impl Source {
@@ -204,6 +205,11 @@ impl Source {
     fn is_translated(&self) -> bool {
         self.module.as_ref().map_or_else(|it| it.place.is_some(), |_| true)
     }
+}
+
+/// A file as seen from a folder.
+fn shown(path: &Path, base: &Path) -> String {
+    path.strip_prefix(base).unwrap_or(path).display().to_string()
 }
 
 fn module(path: &Path, shown: &str, bytes: Vec<u8>) -> Result<Module, Failure> {

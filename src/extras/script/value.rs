@@ -80,7 +80,7 @@ impl<'js> Walk<'js> {
             return Err(self.refuse("a function"));
         }
         if value.is_big_int() {
-            return Err(self.refuse("a BigInt; a number or a text would do"));
+            return Err(self.refuse("a BigInt (a number or a text would do)"));
         }
         match value.as_object() {
             Some(object) => self.nested(value, object),
@@ -208,7 +208,7 @@ impl<'js> Walk<'js> {
 /// may be data.
 fn opaque(object: &Object<'_>) -> Option<String> {
     if object.is_error() {
-        return Some("an Error; throw it, or pass its message".to_owned());
+        return Some("an Error (throw it, or pass its message)".to_owned());
     }
     let mut ancestor = object.get_prototype();
     // A chain of more is none that anybody wrote.

@@ -7,6 +7,13 @@ use std::{borrow::Cow, cmp::Reverse, ops::Range, rc::Rc};
 use serde_json::{Map, Value};
 
 const SHOWN: &str = "***";
+/// What has fewer bytes is no secret but the made-up key of a local server, and may be a word.
+const SHORTEST: usize = 8;
+
+/// Whether a text can be told from whatever else is said.
+pub(crate) fn can_be_secret(text: &str) -> bool {
+    text.len() >= SHORTEST
+}
 
 /// The texts that nobody must see; none where nothing is secret.
 #[derive(Clone, Default)]

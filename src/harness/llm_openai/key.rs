@@ -8,7 +8,10 @@ use serde::Deserialize;
 use crate::{
     cordis::{BoxError, Context, Svc, Warning},
     harness::{
-        env::{Checking, Env, mask::Mask},
+        env::{
+            Checking, Env,
+            mask::{Mask, can_be_secret},
+        },
         llm::LlmError,
         shell::ShellEnv,
         tools::{PostExecute, ToolResult},
@@ -42,9 +45,6 @@ impl AsRef<OsStr> for VariableName {
         self.0.as_ref()
     }
 }
-
-/// What is shorter is no secret but the made-up key of a local server, and may be a word.
-const SHORTEST_SECRET: usize = 8;
 
 /// A key fit to be sent.
 pub(super) struct Key(String);
@@ -80,7 +80,7 @@ impl Key {
 
     /// How it may be written: JSON may have it with its slashes escaped.
     fn forms(&self) -> Vec<Rc<str>> {
-        if self.0.len() < SHORTEST_SECRET {
+        if !can_be_secret(&self.0) {
             return Vec::new();
         }
         let mut forms = vec![self.0.as_str().into(), self.0.replace('/', "\\/").into()];

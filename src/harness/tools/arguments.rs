@@ -13,6 +13,23 @@ use super::Tool;
 
 /// How much of an unreadable text an error message repeats, in characters.
 const SHOWN: usize = 200;
+/// A schema of an object has one of these at its top, if it has anything.
+const WORDS: [&str; 14] = [
+    "$defs",
+    "$ref",
+    "$schema",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "definitions",
+    "description",
+    "minProperties",
+    "oneOf",
+    "patternProperties",
+    "properties",
+    "required",
+    "title",
+];
 
 /// The arguments in `raw`. Nothing, blanks and `null` mean "none"; a text in which the object was encoded once more
 /// is unwrapped once; everything else that is no object is an error. Of a repeated key the last one counts.
@@ -42,6 +59,40 @@ pub(super) fn problem(tool: &Tool, arguments: &Map<String, Value>) -> Option<Str
     match faults.as_slice() {
         [] => (tool.check)(arguments).err(),
         faults => Some(format!("invalid arguments: {}", faults.join("; "))),
+    }
+}
+
+/// A schema that no compiler has made, if it is one, with what model services insist on. The error goes on after "it".
+pub(crate) fn completed(schema: Value) -> Result<Value, String> {
+    let Value::Object(mut schema) = schema else {
+        return Err("is no JSON Schema object".to_owned());
+    };
+    match schema.get("type") {
+        None => {
+            has_words(&schema)?;
+            schema.insert("type".into(), "object".into());
+        }
+        Some(kind) if kind == "object" => {}
+        Some(kind) => return Err(format!("is of type {kind}")),
+    }
+    if schema.get("properties").is_none_or(Value::is_null) {
+        schema.insert("properties".into(), Map::new().into());
+    }
+    let schema = Value::Object(schema);
+    match jsonschema::validator_for(&schema) {
+        Ok(_) => Ok(schema),
+        Err(err) => Err(format!("is no JSON Schema: {err}")),
+    }
+}
+
+/// Whether a map was meant as a schema, and not as a map of fields.
+fn has_words(schema: &Map<String, Value>) -> Result<(), String> {
+    match schema.keys().next() {
+        Some(first) if !schema.keys().any(|it| WORDS.contains(&it.as_str())) => {
+            let advice = "fields stand under `properties`";
+            Err(format!("is no JSON Schema: `{first}` is none of its words; {advice}"))
+        }
+        _ => Ok(()),
     }
 }
 

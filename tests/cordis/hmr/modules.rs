@@ -71,7 +71,7 @@ fn k_189_a_module_that_cannot_be_loaded_leaves_the_old_one_running() {
         save(&stage, &bell, &["a.ts"], "half").await;
 
         assert_eq!(stage.children(), ["hmr ACTIVE", "./a.ts ACTIVE"]);
-        let line = "./a.ts not applied: `./a.ts` cannot be loaded: line 1: unexpected end";
+        let line = "./a.ts not applied: line 1: unexpected end";
         assert_eq!(stage.told(), [line]);
         assert_eq!(stage.took_place(), ["old start"]);
     });
@@ -150,10 +150,7 @@ fn k_205_of_two_modules_saved_together_one_may_fail() {
         save(&stage, &bell, &["a.ts", "b.ts"], "2").await;
 
         assert_eq!(stage.took_place(), ["b stop", "b start"]);
-        assert_eq!(
-            stage.told(),
-            ["./a.ts not applied: `./a.ts` cannot be loaded: no", "reloaded ./b.ts"]
-        );
+        assert_eq!(stage.told(), ["./a.ts not applied: no", "reloaded ./b.ts"]);
     });
 }
 

@@ -96,3 +96,33 @@ fn only_the_first_of_many_problems_are_shown() {
         assert!(problem.ends_with("; and 92 more"), "{problem}");
     });
 }
+
+#[test]
+fn who_waits_after_a_save_is_named_once_with_what_may_have_been_meant() {
+    kernel(async |test| {
+        let stage = Stage::new(&test);
+        stage.module("lamp", test.probe("lamp").gives("lamp").def());
+        stage.module("user", test.probe("user").needs("lamp").def());
+        stage.module("typo", test.probe("typo").needs("lmap").def());
+        let [lamp, user, typo] =
+            ["lamp", "user", "typo"].map(|it| format!("- {{ id: {it}, name: {it} }}\n"));
+        stage.start(&format!("{lamp}{user}")).await.unwrap();
+
+        let mut told = Vec::new();
+        for list in
+            [format!("{lamp}{user}{typo}"), format!("{lamp}{user}{typo}#"), format!("{user}{typo}")]
+        {
+            stage.save(list).await.unwrap();
+            crate::support::pass(1).await;
+            told.push(stage.told());
+        }
+
+        let hint = "`typo` waits for `lmap`, which no entry provides (did you mean `lamp`?)";
+        assert_eq!(told[0], ["applied cordis.yml", hint]);
+        assert_eq!(told[1], ["applied cordis.yml (no entry changed)"]);
+        assert_eq!(
+            told[2],
+            ["applied cordis.yml", "`user` waits for `lamp`, which no entry provides"]
+        );
+    });
+}

@@ -33,6 +33,8 @@ use tempfile::TempDir;
 use tokio::{runtime::Builder, task::LocalSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::shared::{call, is_alive};
+
 /// Nothing here takes that long; a test that hangs fails.
 const LONG: Duration = Duration::from_mins(1);
 
@@ -150,17 +152,9 @@ impl Rig {
 
     /// One call.
     pub(crate) async fn call(&self, name: &str, arguments: &str) -> ToolResult {
-        let session = Some(self.session()).filter(|_| name == "echo");
-        let request = CallRequest {
-            id: "call_1".into(),
-            name: name.into(),
-            arguments: arguments.into(),
-            problem: None,
-            cancel: self.cancel.clone(),
-            session,
-            turn: 1,
-            step: 1,
-        };
+        let (cancel, session) =
+            (self.cancel.clone(), Some(self.session()).filter(|_| name == "echo"));
+        let request = CallRequest { cancel, session, ..call(name, arguments) };
         self.service::<Tools>().execute(request).await
     }
 
@@ -217,11 +211,7 @@ impl Rig {
 
     /// Waits until a process is gone. One that is dead but not yet buried is.
     pub(crate) async fn gone(&self, pid: &str) {
-        let is_there = || {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            stat.rsplit_once(')').is_some_and(|(_, it)| !it.starts_with(" Z"))
-        };
-        while is_there() {
+        while is_alive(pid) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

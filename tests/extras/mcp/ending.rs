@@ -4,7 +4,8 @@ use std::{env, fs, process::Command};
 
 use serde_json::json;
 
-use super::rig::{is_alive, rig};
+use super::rig::rig;
+use crate::shared::is_alive;
 
 #[test]
 fn a_server_ends_with_the_plugin_and_so_do_its_tools() {

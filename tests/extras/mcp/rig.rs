@@ -27,6 +27,8 @@ use tempfile::TempDir;
 use tokio::{runtime::Builder, sync::Notify, task::LocalSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::shared::{call, is_alive};
+
 /// Nothing here takes that long; a test that hangs fails.
 const LONG: Duration = Duration::from_mins(1);
 
@@ -127,17 +129,10 @@ impl Rig {
         arguments: Value,
         cancel: CancellationToken,
     ) -> ToolResult {
-        let request = CallRequest {
-            id: "call_1".into(),
-            name: name.into(),
-            arguments: arguments.to_string(),
-            problem: None,
-            cancel,
-            session: Some(self.session.clone()),
-            turn: 1,
-            step: 1,
-        };
-        self.tools.execute(request).await
+        let session = Some(self.session.clone());
+        self.tools
+            .execute(CallRequest { cancel, session, ..call(name, arguments.to_string()) })
+            .await
     }
 
     /// Calls `do`, which answers with this result.
@@ -222,12 +217,6 @@ impl Rig {
         let pids = fs::read_to_string(self.path("pids")).unwrap_or_default();
         pids.lines().map(str::to_owned).collect()
     }
-}
-
-/// Whether a process runs: one that is dead and not yet buried does not.
-pub(crate) fn is_alive(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z"))
 }
 
 /// The table of tools as a plugin sees it that does nothing else.

@@ -7,6 +7,7 @@ import { Service as Original } from '../src/cordis/index.ts'
 declare module 'cordis' {
   interface Events {
     'weather/changed'(degrees: number): void
+    sum(start: number, next: () => number): number
     'weather/ask'(place: string): Promise<number | undefined>
     'weather/tell'(place: string, next: () => Promise<string>): Promise<string>
   }
@@ -125,6 +126,7 @@ export function agent(ctx: Context) {
   ctx.tools.register('echo', 'Says it again.', { type: 'object' }, async args => `echo: ${args.text}`)
   ctx.tools.register({ name: 'e', description: '', parameters: {}, execute: (_, call) => ({ content: call.raw, isError: true }) })
   ctx.tools.register('f', '', Schema.object({ text: Schema.string().required() }), args => args.text)
+  ctx.tools.register({ name: 'g', description: '', execute: () => ({ content: 'fine' }) })
   ctx.prompt.section('more', 150, 'More.')
   setTimeout((text: string) => console.log(text), 5, 'later')
 
@@ -136,6 +138,27 @@ export function agent(ctx: Context) {
   process.exit()
   // @ts-expect-error Nor this.
   document.title
+}
+
+export async function capabilities(ctx: Context) {
+  const reply = await ctx.llm.chat({ messages: [{ role: 'user', content: 'hi' }] })
+  const text: string | null = reply.message.content
+  const ended = await ctx.shell.run('ls')
+  const code: number | null = ended.exitCode
+  ctx.provide('llm', { model: 'mine', chat: ({ messages, system }) => `${system}: ${messages.length}` })
+  ctx.provide('llm', { chat: async (_, onDelta, signal) => (onDelta('a'), signal.throwIfAborted(), { role: 'assistant', content: 'a' }) })
+  ctx.provide('shell', { run: ({ command, cwd }) => `${cwd}$ ${command}` })
+  ctx.provide('shell', { resolve: ({ timeoutMs }) => ({ timeoutMs: timeoutMs / 2 }), run: async () => ({ exitCode: 1, stderr: 'no' }) })
+  const sum: number | Promise<number> = ctx.waterfall('sum', 1, () => 2)
+  await fetch('https://example.org', { headers: new Headers([['a', 'b']]), body: null })
+
+  // @ts-expect-error It may be a promise, if a listener is somewhere else.
+  const exact: number = ctx.waterfall('sum', 1, () => 2)
+  // @ts-expect-error A model chats.
+  ctx.provide('llm', { model: 'mine' })
+  // @ts-expect-error A result has a content.
+  ctx.tools.register({ name: 'h', description: '', execute: () => ({ isError: () => true }) })
+  return [text, code, sum, exact]
 }
 
 function told(event: SessionEvent): string {

@@ -52,14 +52,14 @@ impl Bridge {
     }
 
     fn session(&self, id: &Value) -> Result<Rc<Session>, String> {
-        let (ctx, id) = (self.context(&super::ROOT.into())?, text(id)?);
+        let (ctx, id) = (self.context(&super::ROOT.into())?, text("the id of a session", id)?);
         let session = ctx.get::<Sessions>().and_then(|it| it.get(id));
         session.ok_or_else(|| format!("the session {id} is not open"))
     }
 
     fn read_session(&self, id: &Value, what: &Value) -> Done {
         let session = self.session(id)?;
-        Ok(match text(what)? {
+        Ok(match text("what is read", what)? {
             "events" => {
                 let events = session.events();
                 let lines = events.iter().map(|it| serde_json::from_str::<Value>(&it.to_line()));
@@ -74,7 +74,8 @@ impl Bridge {
 
     /// A plugin may note facts of its own. What else is in the log is the loop's to say.
     fn append(&self, id: &Value, kind: &Value, data: &Value) -> Done {
-        let body = EventBody::ignorable(text(kind)?, data).map_err(shown)?;
+        let body =
+            EventBody::ignorable(text("the type of an event", kind)?, data).map_err(shown)?;
         let event = self.session(id)?.append(body).map_err(shown)?;
         Ok(event.seq.into())
     }
@@ -82,7 +83,8 @@ impl Bridge {
     fn run_turn(self: &Rc<Self>, cancel: &Value, ctx: &Value, id: &Value, said: &Value) -> Reply {
         let prepared = || -> Result<_, String> {
             let agent_loop = view::<AgentLoop>(&self.context(ctx)?)?;
-            Ok((agent_loop, self.session(id)?, text(said)?.to_owned(), self.cancellation(cancel)))
+            let said = text("what a turn begins with", said)?.to_owned();
+            Ok((agent_loop, self.session(id)?, said, self.cancellation(cancel)))
         };
         match prepared() {
             Err(problem) => Reply::Now(Err(problem)),

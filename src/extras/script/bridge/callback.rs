@@ -8,7 +8,11 @@ use tokio_util::sync::CancellationToken;
 use super::{Bridge, Done, number};
 use crate::{
     cordis::LocalBoxFuture,
-    extras::script::engine::{Function, Outcome},
+    extras::script::{
+        engine::{Function, Outcome},
+        failure::Failure,
+    },
+    harness::env::{Env, mask::Mask},
 };
 
 /// A function of the script. When nobody can call it any more, the script forgets it.
@@ -55,12 +59,30 @@ impl Drop for Token {
         let next = bridge.nexts.borrow_mut().remove(number);
         let delta = bridge.deltas.borrow_mut().remove(number);
         drop((next, delta));
-        bridge.cancels.borrow_mut().remove(number);
+        bridge.runs.borrow_mut().remove(number);
         bridge.tell("over", *number, Value::Null);
     }
 }
 
 impl Bridge {
+    /// Calls a function of the script. What comes back holds no text that a plugin called secret.
+    pub(super) fn call(
+        &self,
+        function: Function,
+        args: Vec<Value>,
+    ) -> LocalBoxFuture<'static, Outcome> {
+        let Some(going) = self.engine.borrow().as_ref().map(|it| it.call(function, args)) else {
+            return Box::pin(async { Err(Failure::new("the script has ended")) });
+        };
+        let env = self.env.clone();
+        Box::pin(async move { masked(going.await, &mask(env.as_deref())) })
+    }
+
+    /// A text without what a plugin called secret.
+    pub(super) fn masked(&self, text: &str) -> String {
+        mask(self.env.as_deref()).text(text).into_owned()
+    }
+
     /// The function that an argument names, if it names one.
     pub(super) fn callback(self: &Rc<Self>, arg: &Value) -> Option<Rc<Callback>> {
         let function = number(arg)?;
@@ -123,5 +145,22 @@ pub(super) struct Cancelling {
 impl Drop for Cancelling {
     fn drop(&mut self) {
         self.bridge.cancels.borrow_mut().remove(&self.number);
+    }
+}
+
+fn mask(env: Option<&Env>) -> Mask {
+    Mask::new(env.map(Env::secrets).unwrap_or_default())
+}
+
+fn masked(outcome: Outcome, mask: &Mask) -> Outcome {
+    match outcome {
+        Ok(mut value) => {
+            mask.value(&mut value);
+            Ok(value)
+        }
+        Err(failure) => {
+            let problem = mask.text(&failure.problem).into_owned();
+            Err(Failure { problem, ..failure })
+        }
     }
 }

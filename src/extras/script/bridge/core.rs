@@ -6,7 +6,10 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 
 use super::{Bridge, Done, Reply, number, shown, text};
-use crate::cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Mount, PluginDef, Waited};
+use crate::{
+    cordis::{BoxError, Cleanup, Context, LocalBoxFuture, Mount, PluginDef, Waited},
+    extras::script::console,
+};
 
 type Body = LocalBoxFuture<'static, Result<Option<Cleanup>, BoxError>>;
 
@@ -40,6 +43,10 @@ impl Bridge {
                 Reply::NOTHING
             }
             ("uuid", []) => Reply::Now(uuid()),
+            ("log", line) => {
+                console::log(line);
+                Reply::NOTHING
+            }
             ("complain", [problem]) => Reply::Now(self.complain(problem)),
             _ => return None,
         })
@@ -78,7 +85,8 @@ impl Bridge {
             body
         };
         let schema = Some(schema.clone()).filter(|it| !it.is_null());
-        let def = PluginDef::dynamic(text(name)?, inject, schema, begin).map_err(shown)?;
+        let def = PluginDef::dynamic(text("the name of a plugin", name)?, inject, schema, begin)
+            .map_err(shown)?;
         let (mount, number) = (ctx.plugin(&def, config.clone()).map_err(shown)?, self.number());
         self.mounts.borrow_mut().insert(number, mount);
         Ok(number.into())
@@ -118,13 +126,14 @@ impl Bridge {
         let context = self.contexts.borrow_mut().remove(&what);
         let undo = self.undos.borrow_mut().remove(&what);
         let mount = self.mounts.borrow_mut().remove(&what);
-        drop((context, undo, mount));
+        let shell = self.shells.borrow_mut().remove(&what);
+        drop((context, undo, mount, shell));
     }
 
     /// Something failed in the script that nobody waits for.
     fn complain(&self, problem: &Value) -> Done {
         let Ok(ctx) = self.context(&super::ROOT.into()) else { return Ok(Value::Null) };
-        let problem: BoxError = self.masked(text(problem)?).into();
+        let problem: BoxError = self.masked(text("a problem", problem)?).into();
         let failing = ctx.spawn::<Result<(), BoxError>>("script", async move |_| Err(problem));
         failing.map(|_| Value::Null).map_err(shown)
     }

@@ -106,7 +106,7 @@ impl Bridge {
     }
 
     pub(super) fn raise(&self, ctx: &Value, event: &Value, values: &Value) -> Done {
-        let (ctx, event) = (self.context(ctx)?, text(event)?);
+        let (ctx, event) = (self.context(ctx)?, text("the name of an event", event)?);
         let line = values[0].as_str().map(|it| self.masked(it));
         let line = line.ok_or_else(|| format!("`{event}` wants a text"))?;
         match event {
@@ -121,14 +121,18 @@ impl Bridge {
     fn told<E: Told>(self: &Rc<Self>, ctx: &Context, order: i32, to: Rc<Callback>) -> Listening {
         let bridge = self.clone();
         let listener = move |ctx: &Context, event: &E| {
+            if !bridge.can_be_told()? {
+                return Ok(());
+            }
             let answer = to.call(vec![event.args().into(), Value::Null]);
-            let (ctx, to) = (ctx.clone(), to.clone());
+            let (ctx, to, told) = (ctx.clone(), to.clone(), bridge.pace.tell());
             bridge.go_on(async move {
                 if let Err(failure) = answer.await {
                     ctx.listener_failed(E::NAME, failure.into());
                 }
-                drop(to);
+                drop((to, told));
             });
+            Ok::<_, BoxError>(())
         };
         ctx.on_at(order, listener).map_err(shown)
     }

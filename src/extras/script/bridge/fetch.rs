@@ -147,18 +147,19 @@ impl Bridge {
 
 impl Asking {
     fn read(url: &Value, method: &Value, headers: &Value, body: &Value) -> Result<Self, String> {
-        let url = Url::parse(text(url)?).map_err(|err| format!("fetch: no address: {err}"))?;
+        let url = Url::parse(text("an address", url)?)
+            .map_err(|err| format!("fetch: no address: {err}"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("fetch: an address of kind {} cannot be fetched", url.scheme()));
         }
-        let method = text(method)?.to_ascii_uppercase();
+        let method = text("a method", method)?.to_ascii_uppercase();
         let method =
             Method::from_bytes(method.as_bytes()).map_err(|err| format!("fetch: {err}"))?;
         let mut read = HeaderMap::new();
         for pair in headers.as_array().into_iter().flatten() {
-            let name = HeaderName::from_bytes(text(&pair[0])?.as_bytes());
+            let name = HeaderName::from_bytes(text("the name of a header", &pair[0])?.as_bytes());
             let name = name.map_err(|_| format!("fetch: {} is no name of a header", pair[0]))?;
-            let value = HeaderValue::from_str(text(&pair[1])?);
+            let value = HeaderValue::from_str(text("a header", &pair[1])?);
             let value = value
                 .map_err(|_| format!("fetch: the header `{name}` has a value that is none"))?;
             if !OURS.contains(&name.as_str()) {
@@ -211,12 +212,14 @@ async fn read(mut response: Response) -> Done {
             ));
         }
     }
+    // As on the web: a byte order mark is no part of the text.
+    let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
     Ok(json!({
         "status": status.as_u16(),
         "statusText": status.canonical_reason().unwrap_or_default(),
         "url": url,
         "headers": headers,
-        "body": String::from_utf8_lossy(&body),
+        "body": String::from_utf8_lossy(text),
     }))
 }
 

@@ -135,6 +135,7 @@ impl Bridge {
         request: &Value,
         on_delta: &Value,
     ) -> Result<LocalBoxFuture<'static, Done>, String> {
+        let on_delta = self.callback(on_delta);
         let llm = view::<dyn Llm>(&self.context(ctx)?)?;
         let model = request["model"].as_str().map_or_else(|| llm.model(), str::to_owned);
         let tools = request.get("tools").filter(|it| !it.is_null());
@@ -142,7 +143,6 @@ impl Bridge {
         let header = Header::new(model, request["system"].as_str().unwrap_or_default(), tools);
         let messages = codec::parsed("messages", &request["messages"])?;
         let (held, cancel) = self.cancellation(cancel);
-        let on_delta = self.callback(on_delta);
         let bridge = self.clone();
         let raise: Rc<dyn Fn(Delta)> = Rc::new(move |delta| {
             if let Some(to) = on_delta.clone() {

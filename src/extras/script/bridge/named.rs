@@ -45,7 +45,8 @@ impl Bridge {
         order: &Value,
         listener: &Value,
     ) -> Done {
-        let (ctx, event, callback) = (self.context(ctx)?, text(event)?, self.function(listener)?);
+        let (ctx, event, callback) =
+            (self.context(ctx)?, text("the name of an event", event)?, self.function(listener)?);
         let order = order.as_i64().and_then(|it| i32::try_from(it).ok());
         let order = order.ok_or_else(|| "the order of a listener is a whole number".to_owned())?;
         if let Some(undo) = self.listen_native(&ctx, event, order, callback.clone()) {
@@ -59,11 +60,13 @@ impl Bridge {
 
     /// Who listens, in order: the function of a listener of this script, 0 for others, and the id.
     fn listeners(self: &Rc<Self>, ctx: &Value, event: &Value, mode: &Value) -> Done {
-        let (ctx, event) = (self.context(ctx)?, text(event)?);
-        if Self::may_raise(event, text(mode)?)? {
+        let (ctx, event) = (self.context(ctx)?, text("the name of an event", event)?);
+        if Self::may_raise(event, text("a way to raise it", mode)?)? {
             return Ok("native".into());
         }
-        let found = ctx.named(event).map_err(shown)?;
+        let is_told = mode == "emit";
+        let mut found = ctx.named(event).map_err(shown)?;
+        found.retain(|it| !is_told || self.can_be_told_to(it, event));
         let each = found.iter().filter_map(NamedListener::get::<Heard>);
         Ok(each
             .map(|it| {
@@ -73,6 +76,19 @@ impl Bridge {
             .collect())
     }
 
+    /// Whether a listener of another script keeps up.
+    fn can_be_told_to(self: &Rc<Self>, listener: &NamedListener, event: &str) -> bool {
+        let Some(heard) = listener.get::<Heard>() else { return false };
+        if heard.callback.is_of(self) {
+            return true;
+        }
+        let outcome = heard.callback.bridge().can_be_told();
+        outcome.unwrap_or_else(|failure| {
+            listener.ctx().listener_failed(event, failure.into());
+            false
+        })
+    }
+
     fn find(
         &self,
         ctx: &Value,
@@ -80,7 +96,7 @@ impl Bridge {
         id: &Value,
     ) -> Result<Option<NamedListener>, String> {
         let (ctx, id) = (self.context(ctx)?, id.as_u64());
-        let found = ctx.named(text(event)?).map_err(shown)?;
+        let found = ctx.named(text("the name of an event", event)?).map_err(shown)?;
         Ok(found.into_iter().find(|it| it.get::<Heard>().is_some_and(|it| Some(it.id) == id)))
     }
 
@@ -111,14 +127,14 @@ impl Bridge {
             })
         });
         let args = vec![values.clone(), token.as_ref().map_or(Value::Null, |it| it.number.into())];
-        let going = callback.call(args);
+        let (going, told) = (callback.call(args), callback.bridge().pace.tell());
         Reply::Later(Box::pin(async move {
             let answer = tokio::select! {
                 biased;
                 answer = going => answer.map_err(shown),
                 () = heard.stopping() => Err("the plugin that listens was unloaded meanwhile".into()),
             };
-            drop((token, callback));
+            drop((token, callback, told));
             answer.map(|it| json!([true, it]))
         }))
     }
@@ -126,7 +142,10 @@ impl Bridge {
     fn listener_failed(&self, ctx: &Value, event: &Value, id: &Value, problem: &Value) -> Done {
         let listening = self.find(ctx, event, id)?.map(|it| it.ctx().clone());
         let listening = listening.map_or_else(|| self.context(ctx), Ok)?;
-        listening.listener_failed(text(event)?, self.masked(text(problem)?).into());
+        listening.listener_failed(
+            text("the name of an event", event)?,
+            self.masked(text("a problem", problem)?).into(),
+        );
         Ok(Value::Null)
     }
 }

@@ -11,7 +11,7 @@ use super::{
     Bridge, Done, Reply, callback::Callback, llm::ScriptLlm, shell::ScriptShell, shown, text,
 };
 use crate::{
-    cordis::{Context, Svc, Undo},
+    cordis::{Context, Service, Svc, Undo},
     harness::{llm::Llm, shell::Shell},
 };
 
@@ -45,7 +45,8 @@ impl Bridge {
     }
 
     fn provide(self: &Rc<Self>, ctx: &Value, name: &Value, object: &Value, offer: &Value) -> Done {
-        let (ctx, name, kept) = (self.context(ctx)?, text(name)?, self.function(object)?);
+        let (ctx, name, kept) =
+            (self.context(ctx)?, text("the name of a service", name)?, self.function(object)?);
         let undo = match name {
             "llm" => {
                 let model = offer["model"].as_str().unwrap_or("script").to_owned();
@@ -85,7 +86,7 @@ impl Bridge {
     }
 
     fn service(&self, ctx: &Value, name: &Value, needed: &Value) -> Done {
-        let (ctx, name) = (self.context(ctx)?, text(name)?);
+        let (ctx, name) = (self.context(ctx)?, text("the name of a service", name)?);
         let Some(view) = look_up(&ctx, name, needed)? else { return Ok(Value::Null) };
         let value = view.shared();
         let own = self.offers.borrow().get(name).cloned();
@@ -110,7 +111,7 @@ impl Bridge {
         method: &Value,
         args: &Value,
     ) -> Result<Reply, String> {
-        let (ctx, name) = (self.context(ctx)?, text(name)?);
+        let (ctx, name) = (self.context(ctx)?, text("the name of a service", name)?);
         let gone = || format!("the service `{name}` is not there any more");
         let view = look_up(&ctx, name, needed)?.ok_or_else(gone)?;
         let service =
@@ -125,12 +126,14 @@ impl Bridge {
     }
 }
 
-/// Reads a service as it is needed: it must be there and declared, or may be absent.
+/// Reads a service as it is needed: it must be there and declared, or may be absent. Whoever runs commands has said so.
 fn look_up(ctx: &Context, name: &str, needed: &Value) -> Result<Option<Svc<dyn Any>>, String> {
-    if *needed == Value::Bool(true) {
+    let found = ctx.get_any(name);
+    let must_be_declared = name == <dyn Shell>::NAME && found.is_some();
+    if *needed == Value::Bool(true) || must_be_declared {
         return ctx.service_any(name).map(Some).map_err(shown);
     }
-    Ok(ctx.get_any(name))
+    Ok(found)
 }
 
 fn lacks(name: &str, method: &str) -> String {

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::{Bridge, Done, Reply, codec, number, shown, text};
+use super::{Bridge, Done, Reply, codec, shown, text};
 use crate::{
     cordis::{BoxError, Context, Service, Svc},
     harness::{
         prompt::Prompt,
-        tools::{Call, CallRequest, Tool, Tools},
+        tools::{Call, CallRequest, Tool, Tools, arguments::completed},
     },
 };
 
@@ -46,9 +46,9 @@ impl Bridge {
 
     fn register(self: &Rc<Self>, ctx: &Value, tool: &Value, execute: &Value) -> Done {
         let (tools, execute, bridge) = (self.tools(ctx)?, self.function(execute)?, self.clone());
-        let (name, parameters) = (text(&tool["name"])?, tool["parameters"].clone());
-        jsonschema::validator_for(&parameters)
-            .map_err(|err| format!("tool `{name}`: the parameters are no JSON Schema: {err}"))?;
+        let name = text("the name of a tool", &tool["name"])?;
+        let parameters = completed(tool["parameters"].clone());
+        let parameters = parameters.map_err(|why| format!("tool `{name}`: its schema {why}"))?;
         let body = async move |call: Rc<Call>| {
             let token = bridge.token();
             let args = vec![call.arguments.clone().into(), codec::call(&call, token.number)];
@@ -73,7 +73,7 @@ impl Bridge {
             let id = call["id"]
                 .as_str()
                 .map_or_else(|| format!("script_{}", self.number()), str::to_owned);
-            let name = text(&call["name"])?.to_owned();
+            let name = text("the name of a tool", &call["name"])?.to_owned();
             let (problem, session, turn, step) = (None, None, 0, 0);
             let request =
                 CallRequest { id, name, arguments, problem, cancel: token, session, turn, step };
@@ -93,14 +93,9 @@ impl Bridge {
 
     fn section(&self, ctx: &Value, name: &Value, order: &Value, section: &Value) -> Done {
         let prompt = view::<Prompt>(&self.context(ctx)?)?;
+        let (name, section) = (text("the name of a section", name)?, text("a section", section)?);
         let order = order.as_i64().and_then(|it| i32::try_from(it).ok());
         let order = order.ok_or_else(|| "the order of a section is a whole number".to_owned())?;
-        Ok(self.keep(prompt.section(text(name)?, order, text(section)?).map_err(shown)?))
-    }
-
-    /// What of these numbers is a token to cancel by.
-    pub(super) fn cancel_of(&self, arg: &Value) -> tokio_util::sync::CancellationToken {
-        let known = number(arg).and_then(|it| self.cancels.borrow().get(&it).cloned());
-        known.unwrap_or_default()
+        Ok(self.keep(prompt.section(name, order, section).map_err(shown)?))
     }
 }

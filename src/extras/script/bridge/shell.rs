@@ -10,9 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Bridge, Done, Reply,
     callback::{Callback, Cancelling},
-    codec, number,
-    services::view,
-    shown, text,
+    codec, number, shown, text,
 };
 use crate::{
     cordis::{LocalBoxFuture, Need, Optional},
@@ -77,7 +75,7 @@ impl Shell for ScriptShell {
         let (bridge, token, timeout_ms) =
             (self.bridge.clone(), self.bridge.token(), spec.timeout_ms);
         // By this number `super.run` finds the token.
-        bridge.cancels.borrow_mut().insert(token.number, cancel.clone());
+        bridge.runs.borrow_mut().insert(token.number, cancel.clone());
         let work = self.run.call(vec![spec_json(&spec), token.number.into()]);
         Box::pin(async move {
             let ended = |timed_out, cancelled| {
@@ -201,7 +199,7 @@ impl Bridge {
     }
 
     fn resolve(&self, ctx: &Value, asked: &Value) -> Done {
-        let shell = view::<dyn Shell>(&self.context(ctx)?)?;
+        let shell = self.context(ctx)?.service::<dyn Shell>().map_err(shown)?;
         shell.resolve(&request(asked)?).map(|it| spec_json(&it)).map_err(shown)
     }
 
@@ -211,7 +209,7 @@ impl Bridge {
         ctx: &Value,
         asked: &Value,
     ) -> Result<LocalBoxFuture<'static, Done>, String> {
-        let shell = view::<dyn Shell>(&self.context(ctx)?)?;
+        let shell = self.context(ctx)?.service::<dyn Shell>().map_err(shown)?;
         let spec = shell.resolve(&request(asked)?).map_err(shown)?;
         let (held, cancel) = self.cancellation(cancel);
         Ok(Box::pin(async move {
@@ -233,6 +231,12 @@ impl Bridge {
         Ok(number.into())
     }
 
+    /// The end of the run of the agent that a command belongs to. After that, nothing ends it but its deadline.
+    fn cancel_of(&self, run: &Value) -> CancellationToken {
+        let known = number(run).and_then(|it| self.runs.borrow().get(&it).cloned());
+        known.unwrap_or_default()
+    }
+
     fn local(&self, shell: &Value) -> Result<LocalShell, String> {
         let shell = number(shell).and_then(|it| self.shells.borrow().get(&it).cloned());
         shell.ok_or_else(|| "this shell is gone".to_owned())
@@ -252,7 +256,7 @@ impl Bridge {
         asked: &Value,
     ) -> Result<LocalBoxFuture<'static, Done>, String> {
         let shell = self.local(shell)?;
-        text(&asked["command"])?;
+        text("a command", &asked["command"])?;
         let spec = shell.resolve(&request(asked)?).map_err(shown)?;
         let going = shell.run(spec, cancel);
         Ok(Box::pin(async move {

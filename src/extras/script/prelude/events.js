@@ -1,6 +1,6 @@
 // Events. Those of the agent come from there; those that only scripts know are dispatched here, by whoever raises them.
 
-import { explain, later, now, share, shared, forget, signal } from 'nano-cordis/host'
+import { explain, later, now, share, shareAt, shared, forget, signal } from 'nano-cordis/host'
 import { NUMBER, undoing } from 'nano-cordis/context'
 import { sessionOf } from 'nano-cordis/session'
 
@@ -11,6 +11,7 @@ export function callOf(call) {
 
 /** What the agent sends, as listeners get it. */
 const arrive = {
+  __proto__: null,
   'session/event': ([session, event]) => [sessionOf(session), event],
   'assistant/delta': ([session, delta]) => [sessionOf(session), delta],
   'tools/pre-execute': ([call]) => [callOf(call)],
@@ -29,12 +30,16 @@ export function orderOf(options) {
 /** Registers a listener. */
 export function listen(context, event, listener, order) {
   if (typeof event !== 'string') throw new TypeError('the name of an event is a text')
+  let isOver = false
   const receive = (args, next) => {
+    // The agent may have called it before it heard of the end.
+    if (isOver) return next ? later('next', next) : undefined
     const values = arrive[event]?.(args) ?? args
     return next ? listener(...values, () => later('next', next)) : listener(...values)
   }
   receive.listener = listener
-  const number = share(receive)
+  receive.isHere = () => !isOver
+  const number = shareAt(new Error(), receive)
   let effect
   try {
     effect = now('on', context[NUMBER], event, order, number)
@@ -42,7 +47,7 @@ export function listen(context, event, listener, order) {
     forget(number)
     throw error
   }
-  return undoing(effect, { undone: () => forget(number) })
+  return undoing(effect, { undone: () => (isOver = true) })
 }
 
 /** Who listens to an event, in order: each can be called, once more `isHere` is asked. */
@@ -55,7 +60,7 @@ function listeners(context, event, mode) {
 function ownListener(number, id) {
   return {
     id,
-    isHere: () => shared(number) !== undefined,
+    isHere: () => shared(number)?.isHere(),
     call: (args, next) => {
       const { listener } = shared(number)
       return next ? listener(...args, next) : listener(...args)

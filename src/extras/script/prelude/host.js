@@ -80,6 +80,12 @@ export function share(callback) {
   return numbers
 }
 
+/** The same for what calls a function of the script: what that returns may not cross, and then this place is told. */
+export function shareAt(place, callback) {
+  callback.place = place
+  return share(callback)
+}
+
 /** The number 0 stands for the start of the plugin. */
 export function onStart(callback) {
   functions.set(0, callback)
@@ -114,8 +120,8 @@ const topics = {
     } catch (error) {
       return host.answer(call, false, error)
     }
-    if (typeof result?.then !== 'function') return host.answer(call, true, result)
-    result.then(it => host.answer(call, true, it), error => host.answer(call, false, error))
+    if (typeof result?.then !== 'function') return host.answer(call, true, result, callback.place)
+    result.then(it => host.answer(call, true, it, callback.place), error => host.answer(call, false, error))
   },
   settle(promise, [works, value]) {
     const waiting = promises.get(promise)
@@ -131,7 +137,8 @@ const topics = {
     signals.delete(number)
   },
   abort(number, reason) {
-    signals.get(number)?.abort(reason)
+    const signal = signals.get(number)
+    if (signal) pull(signal, aborted(reason))
   },
   timer(timer) {
     const { callback, args, every } = timers.get(timer) ?? {}
@@ -161,39 +168,50 @@ globalThis.clearTimeout = globalThis.clearInterval = globalThis.clearImmediate =
 }
 globalThis.setImmediate = (callback, ...args) => start(callback, 0, args)
 
+let pull
+
 /** Pulled once; whoever listens hears of it. */
 class AbortSignal {
   aborted = false
   reason = undefined
   onabort = null
-  listeners = []
+  #listeners = []
+
+  static {
+    // Who has a signal only listens.
+    pull = (signal, reason) => signal.#abort(reason)
+  }
 
   addEventListener(type, listener) {
-    if (type === 'abort') this.listeners.push(listener)
+    if (type === 'abort') this.#listeners.push(listener)
   }
 
   removeEventListener(type, listener) {
-    this.listeners = this.listeners.filter(it => it !== listener)
+    this.#listeners = this.#listeners.filter(it => it !== listener)
   }
 
   throwIfAborted() {
     if (this.aborted) throw this.reason
   }
 
-  abort(reason) {
+  #abort(reason) {
     if (this.aborted) return
     this.aborted = true
-    this.reason = new Error(typeof reason === 'string' ? reason : 'aborted')
-    for (const listener of [this.onabort, ...this.listeners]) listener?.call(this, { type: 'abort' })
+    this.reason = reason
+    for (const listener of [this.onabort, ...this.#listeners]) listener?.call(this, { type: 'abort' })
   }
+}
+
+function aborted(message) {
+  return Object.assign(new Error(message), { name: 'AbortError' })
 }
 
 globalThis.AbortSignal = AbortSignal
 globalThis.AbortController = class AbortController {
   signal = new AbortSignal()
 
-  abort(reason) {
-    this.signal.abort(reason)
+  abort(reason = aborted('aborted')) {
+    pull(this.signal, reason)
   }
 }
 

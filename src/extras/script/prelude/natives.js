@@ -1,6 +1,6 @@
 // The services of the agent as a script sees them, one view for each context that reads one.
 
-import { abortable, forget, later, now, share } from 'nano-cordis/host'
+import { abortable, forget, later, now, share, shareAt } from 'nano-cordis/host'
 import { NUMBER, undoing } from 'nano-cordis/context'
 import { callOf } from 'nano-cordis/events'
 import { sessionOf } from 'nano-cordis/session'
@@ -11,7 +11,7 @@ const registered = new Map()
 function register(context, tool) {
   const { name, description, parameters, execute } = tool
   if (typeof execute !== 'function') throw new TypeError(`tool \`${name}\`: \`execute\` is no function`)
-  const number = share((args, call) => execute.call(tool, args, callOf(call)))
+  const number = shareAt(new Error(), (args, call) => execute.call(tool, args, callOf(call)))
   const schema = parameters?.toJSONSchema?.() ?? parameters ?? { type: 'object', properties: {} }
   let effect
   try {

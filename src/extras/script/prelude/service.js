@@ -1,6 +1,6 @@
 // Classes to extend: a service, and the shell of this machine.
 
-import { abortable, later, now } from 'nano-cordis/host'
+import { abortable, later, now, release } from 'nano-cordis/host'
 import { NUMBER } from 'nano-cordis/context'
 import config from 'nano-cordis/shell-config'
 
@@ -26,6 +26,7 @@ export class LocalShell {
   constructor(ctx, config) {
     this.ctx = ctx
     this[LOCAL] = now('local.start', ctx[NUMBER], settings(config))
+    release(this, this[LOCAL])
     ctx.provide('shell', this)
   }
 

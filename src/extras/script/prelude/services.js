@@ -1,6 +1,6 @@
 // Services: how scripts find them, and how they offer some.
 
-import { later, now, share, shared, signal } from 'nano-cordis/host'
+import { later, now, share, shareAt, shared, signal } from 'nano-cordis/host'
 import { NUMBER, contextOf, undoing } from 'nano-cordis/context'
 import { natives } from 'nano-cordis/natives'
 import { LOCAL, RUN } from 'nano-cordis/service'
@@ -38,7 +38,7 @@ export function offer(context, name, object) {
 
 function offerObject(object) {
   const invoke = (method, args, caller) => bound(object, contextOf(caller))[method](...args)
-  return { methods: methodsOf(object), invoke: share(invoke) }
+  return { methods: methodsOf(object), invoke: shareAt(new Error(), invoke) }
 }
 
 function methodsOf(object) {
@@ -61,7 +61,7 @@ function offerModel(object) {
     await told
     return reply
   }
-  return { model: typeof object.model === 'string' ? object.model : null, chat: share(chat) }
+  return { model: typeof object.model === 'string' ? object.model : null, chat: shareAt(new Error(), chat) }
 }
 
 function offerShell(object) {
@@ -71,5 +71,5 @@ function offerShell(object) {
     const own = typeof object.resolve === 'function' && !object[LOCAL]
     return object.run(own ? { ...marked, ...(await object.resolve(spec)) } : marked, signal(number))
   }
-  return { local: object[LOCAL] ?? null, run: share(run) }
+  return { local: object[LOCAL] ?? null, run: shareAt(new Error(), run) }
 }

@@ -6,7 +6,7 @@ class Headers {
   #values = new Map()
 
   constructor(init = []) {
-    const pairs = init instanceof Headers || Array.isArray(init) ? [...init] : Object.entries(init ?? {})
+    const pairs = init?.[Symbol.iterator] ? init : Object.entries(init ?? {})
     for (const [name, value] of pairs) this.append(name, value)
   }
 
@@ -93,6 +93,10 @@ globalThis.TextEncoder = class TextEncoder {
 globalThis.TextDecoder = class TextDecoder {
   encoding = 'utf-8'
 
+  constructor(label = 'utf-8') {
+    if (!/^utf-?8$/i.test(label)) throw new RangeError(`\`${label}\` is not known here; bytes are read as UTF-8`)
+  }
+
   decode(bytes = []) {
     const list = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset, bytes.byteLength)
     let text = ''
@@ -101,7 +105,7 @@ globalThis.TextDecoder = class TextDecoder {
       text += String.fromCodePoint(point)
       at += length
     }
-    return text
+    return text.replace(/^\ufeff/, '')
   }
 }
 
