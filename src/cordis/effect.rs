@@ -92,8 +92,8 @@ struct Done {
 }
 
 impl Done {
-    async fn ended(&self) {
-        self.wakers.until(|| self.ended.get()).await;
+    fn ended(&self) -> impl Future<Output = ()> + Unpin {
+        self.wakers.until(|| self.ended.get())
     }
 }
 

@@ -158,7 +158,7 @@ impl Status {
         self.wakers.wake();
     }
 
-    async fn gone(&self) {
-        self.wakers.until(|| self.state.get() == State::Disposed).await;
+    fn gone(&self) -> impl Future<Output = ()> + Unpin {
+        self.wakers.until(|| self.state.get() == State::Disposed)
     }
 }

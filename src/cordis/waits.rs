@@ -8,18 +8,20 @@
 //! Watch for: nodes are fibers and *runs* (a body, a cleanup, an undo by hand, a task), because it is a run that waits.
 
 mod long;
+mod stopping;
 mod wakers;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
 use slotmap::{Key, SlotMap};
 use tokio::time::Instant;
 
+pub(super) use self::stopping::stopping;
 pub(super) use self::wakers::Wakers;
 use super::fiber::FiberId;
 use super::guard::Run;
@@ -63,31 +65,30 @@ struct Wait {
 }
 
 /// A wait of the kernel: it never gives way. `fiber` is the one that waits.
-pub(super) async fn hold(
+pub(super) fn hold(
     kernel: &Rc<Kernel>,
     fiber: FiberId,
     target: Target,
-    end: impl Future<Output = ()>,
-) {
-    let (mut end, mut entered) = (pin!(end), None);
-    poll_fn(|cx| {
-        let poll = end.as_mut().poll(cx);
+    mut end: impl Future<Output = ()> + Unpin,
+) -> impl Future<Output = ()> {
+    let mut entered = None;
+    poll_fn(move |cx| {
+        let poll = Pin::new(&mut end).poll(cx);
         if poll.is_pending() && entered.is_none() {
             entered = Some(Entered::new(kernel, kernel.current_run(), fiber, target));
         }
         poll
     })
-    .await;
 }
 
 /// A wait of whoever calls. It gives way if it would close a circle.
-pub(super) async fn give_way(
+pub(super) fn give_way(
     kernel: &Rc<Kernel>,
     target: Target,
-    end: impl Future<Output = ()>,
-) -> Waited {
-    let (mut end, mut entered) = (pin!(end), None);
-    poll_fn(|cx| match end.as_mut().poll(cx) {
+    mut end: impl Future<Output = ()> + Unpin,
+) -> impl Future<Output = Waited> {
+    let mut entered = None;
+    poll_fn(move |cx| match Pin::new(&mut end).poll(cx) {
         Poll::Ready(()) => Poll::Ready(Waited::Done),
         Poll::Pending if entered.is_some() => Poll::Pending,
         Poll::Pending => match kernel.current_run() {
@@ -98,36 +99,34 @@ pub(super) async fn give_way(
             }
         },
     })
-    .await
 }
 
 /// A wait on the list, for as long as it goes on.
 struct Entered {
     kernel: Rc<Kernel>,
     id: WaitId,
-    /// Its place among the runs.
-    place: (Target, u64),
 }
 
 impl Entered {
     fn new(kernel: &Rc<Kernel>, run: Option<Run>, fiber: FiberId, target: Target) -> Self {
         let wait = Wait { fiber, target, since: Instant::now(), reported: false };
         let id = kernel.waits.going.borrow_mut().insert(wait);
-        let place = (target, id.data().as_ffi());
         if let Some(run) = run {
-            kernel.waits.runs.borrow_mut().insert(place, run);
+            kernel.waits.runs.borrow_mut().insert((target, id.data().as_ffi()), run);
         }
         if !kernel.waits.watched.replace(true) {
             refresh::spawn(long::watch(kernel.clone()));
         }
-        Self { kernel: kernel.clone(), id, place }
+        Self { kernel: kernel.clone(), id }
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        self.kernel.waits.going.borrow_mut().remove(self.id);
-        self.kernel.waits.runs.borrow_mut().remove(&self.place);
+        let waits = &self.kernel.waits;
+        if let Some(wait) = waits.going.borrow_mut().remove(self.id) {
+            waits.runs.borrow_mut().remove(&(wait.target, self.id.data().as_ffi()));
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod keeper;
 mod offer;
 mod pipe;
 mod process;
+mod raw;
 mod result;
 mod server;
 mod table;
@@ -110,19 +111,17 @@ pub async fn apply(
     Ok(())
 }
 
-/// Looks after the server for as long as the plugin runs. It is not aborted but told to end, because ending a process
-/// takes steps.
+/// Looks after the server for as long as the plugin runs. It is not aborted but ends by itself, because ending a process
+/// takes steps. It begins as soon as this plugin, or all of the program, is to stop: so several servers end together.
 fn keep(ctx: &Context, keeper: Keeper, table: &Rc<Table>) -> Result<(), BoxError> {
-    let (stop, (done, ended)) = (CancellationToken::new(), oneshot::channel());
-    let (stopped, table) = (stop.clone(), Rc::clone(table));
+    let (table, (done, ended)) = (Rc::clone(table), oneshot::channel());
     ctx.spawn("server", async move |_| {
-        keeper.keep(&table, stopped).await;
+        keeper.keep(&table).await;
         // An error means that nobody waits for it.
         done.send(()).ok();
     })?;
     ctx.effect(|| {
         async move || {
-            stop.cancel();
             // An error means that the task has ended, too.
             ended.await.ok();
         }

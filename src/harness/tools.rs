@@ -142,7 +142,8 @@ impl Tool {
 }
 
 /// `tools/pre-execute`: may this call run? A listener that only watches must call `next`.
-/// Saying [`Verdict::Allow`] without calling `next` refuses the call: nobody allows what others did not see.
+/// Saying [`Verdict::Allow`] without calling `next` refuses the call: nobody allows what others did not see. Nor does
+/// anybody allow what one of the others has refused, or failed on.
 pub struct PreExecute;
 
 impl Waterfall for PreExecute {

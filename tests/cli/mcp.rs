@@ -119,6 +119,20 @@ fn a_server_sees_the_end_of_a_program_that_was_killed() {
 }
 
 #[test]
+fn servers_that_do_not_want_to_end_are_gone_when_the_program_is() {
+    let model = script("{content: Hello}");
+    let named = |it| server("stubborn", "").replace("id: files", &format!("id: s{it}"));
+    let servers_of_all: String = (1..=4).map(named).collect();
+    let folder = Folder::with(&(list(&[("llm", &model)]) + &servers_of_all));
+
+    let ended = folder.run(&["hi"], "");
+
+    let left: Vec<_> = servers(&folder).into_iter().filter(|it| runs(it)).collect();
+    assert_eq!((ended.code(), servers(&folder).len(), left), (0, 4, vec![]), "{ended:?}");
+    assert!(!ended.err.contains("did not stop"), "{ended:?}");
+}
+
+#[test]
 fn the_example_is_an_agent_whose_server_answers() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/mcp/cordis.yml");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/extras/mcp/server.sh");

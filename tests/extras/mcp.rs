@@ -3,6 +3,7 @@
 mod approval;
 mod calls;
 mod ending;
+mod large;
 mod lists;
 mod lost;
 pub(crate) mod rig;

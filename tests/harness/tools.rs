@@ -2,4 +2,5 @@
 
 mod arguments;
 mod listeners;
+mod refusals;
 mod table;

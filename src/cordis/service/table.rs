@@ -98,9 +98,9 @@ impl Provision {
     }
 
     /// Waits until no fiber uses it.
-    pub(in crate::cordis) async fn unused(&self, kernel: &Rc<Kernel>) {
+    pub(in crate::cordis) fn unused(&self, kernel: &Rc<Kernel>) -> impl Future<Output = ()> {
         let unused = self.wakers.until(|| self.users.get() == 0);
-        waits::hold(kernel, self.owner, Target::Users(self.id), unused).await;
+        waits::hold(kernel, self.owner, Target::Users(self.id), unused)
     }
 }
 

@@ -14,8 +14,8 @@ use rmcp::{
     ClientHandler, RoleClient, ServiceError, ServiceExt,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientCapabilities,
-        ClientConfig, ClientRequest, CustomResult, Implementation, ListToolsRequest,
-        PaginatedRequestParams, ProtocolVersion, RequestId, ServerResult,
+        ClientConfig, ClientRequest, Implementation, ListToolsRequest, PaginatedRequestParams,
+        ProtocolVersion, RequestId,
     },
     service::{
         ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RunningService,
@@ -30,8 +30,10 @@ use tokio::{
 };
 
 use super::{
-    offer::MOST_TOOLS,
+    offer::Offers,
     pipe::{Flow, Pipe, Stdin},
+    raw::{each, members, text},
+    wire,
 };
 
 /// How long a new list may take.
@@ -109,28 +111,27 @@ impl Connection {
     }
 
     /// The list once more. A server that does not give it keeps the old one.
-    pub(super) async fn relist(&self) -> Result<Vec<Value>, Trouble> {
-        timeout(RELIST, self.list()).await.unwrap_or(Err(Trouble::Late(RELIST)))
+    pub(super) async fn relist(&self, server: &str) -> Result<Offers, Trouble> {
+        timeout(RELIST, self.list(server)).await.unwrap_or(Err(Trouble::Late(RELIST)))
     }
 
-    /// All tools, page by page, as the server wrote them. There may be more; then the next page is not asked for.
-    pub(super) async fn list(&self) -> Result<Vec<Value>, Trouble> {
+    /// All tools, page by page. There may be more; then the next page is not asked for.
+    pub(super) async fn list(&self, server: &str) -> Result<Offers, Trouble> {
         let is_able = self.service.peer_info().is_some_and(|it| it.capabilities.tools.is_some());
-        let (mut tools, mut cursor) = (Vec::new(), None);
-        while is_able && tools.len() <= MOST_TOOLS {
+        let (mut offers, mut cursor) = (Offers::default(), None);
+        while is_able && !offers.is_full() {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest { params: Some(params), ..Default::default() };
-            let mut page = self.line().ask(ClientRequest::ListToolsRequest(request)).await?;
-            let found = page.get_mut("tools").map(Value::take);
-            let Some(Value::Array(found)) = found else { break };
-            let is_empty = found.is_empty();
-            tools.extend(found);
-            cursor = page["nextCursor"].as_str().map(str::to_owned);
-            if cursor.is_none() || is_empty {
+            let page = self.line().ask(ClientRequest::ListToolsRequest(request)).await?;
+            let [tools, next] = members(&page, ["tools", "nextCursor"]).unwrap_or_default();
+            let before = offers.seen;
+            let is_list = tools.is_some_and(|it| each(it, |tool| offers.add(server, tool)));
+            cursor = next.and_then(text);
+            if !is_list || cursor.is_none() || offers.seen == before {
                 break;
             }
         }
-        Ok(tools)
+        Ok(offers.complete())
     }
 
     /// Closes the input of the server, and hears no more of it.
@@ -147,13 +148,14 @@ impl Line {
         tool: &str,
         arguments: Map<String, Value>,
         limit: Duration,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<String, Trouble> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         timeout(limit, self.ask(request)).await.unwrap_or(Err(Trouble::Late(limit)))
     }
 
-    async fn ask(&self, request: ClientRequest) -> Result<Value, Trouble> {
+    /// The answer as the server wrote it.
+    async fn ask(&self, request: ClientRequest) -> Result<String, Trouble> {
         let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_cancellable_request(request, options).await;
         let handle = sent.map_err(trouble)?;
@@ -161,11 +163,7 @@ impl Line {
         let answer = handle.rx.await.unwrap_or(Err(ServiceError::TransportClosed));
         asked.id = None;
         self.flow.answered();
-        match answer.map_err(trouble)? {
-            ServerResult::CustomResult(CustomResult(result)) => Ok(result),
-            // A second greeting, where none was asked for.
-            _ => Ok(Value::Null),
-        }
+        answer.map(wire::result).map_err(trouble)
     }
 }
 

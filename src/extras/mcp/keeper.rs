@@ -4,6 +4,7 @@
 //! little, and one that was updated under us is back soon. Each loss is one line, and so is each return.
 
 use std::{
+    convert::Infallible,
     rc::Rc,
     time::{Duration, SystemTime},
 };
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::{Connection, Trouble},
-    offer::{Offers, offers},
+    offer::Offers,
     pipe::Flow,
     process::Process,
     server::{Server, short},
@@ -104,9 +105,9 @@ impl Keeper {
         self.process = Some(process);
         let connection = Connection::open(stdin, stdout, flow.clone()).await?;
         let connection = self.connection.insert(connection);
-        let tools = connection.list().await?;
+        let offers = connection.list(&self.server.name).await?;
         self.server.is_there(connection.line());
-        Ok(offers(&self.server.name, &tools))
+        Ok(offers)
     }
 
     /// A start that broke off: how the process ended says more than that its output did.
@@ -121,15 +122,20 @@ impl Keeper {
         }
     }
 
-    /// Looks after it until told to stop; then ends it.
-    pub(super) async fn keep(mut self, table: &Table, stop: CancellationToken) {
-        // Large, and there is no hurry.
-        stop.run_until_cancelled(Box::pin(self.go_on(table))).await;
+    /// Looks after it until the plugin is to stop; then ends it.
+    pub(super) async fn keep(mut self, table: &Table) {
+        let stopping = self.ctx.stopping();
+        select! {
+            biased;
+            () = stopping => {}
+            // Large, and there is no hurry.
+            never = Box::pin(self.go_on(table)) => match never {},
+        }
         self.server.is_away("it was unloaded");
         self.end().await;
     }
 
-    async fn go_on(&mut self, table: &Table) {
+    async fn go_on(&mut self, table: &Table) -> Infallible {
         let mut pause = FIRST;
         loop {
             let began = Instant::now();
@@ -185,8 +191,8 @@ impl Keeper {
                 }
                 () = connection.changed() => {
                     sleep(ROW).await;
-                    match connection.relist().await {
-                        Ok(tools) => table.later(offers(&self.server.name, &tools)),
+                    match connection.relist(&self.server.name).await {
+                        Ok(offers) => table.later(offers),
                         Err(err) => tracing::warn!("the list of tools was not read: {err}"),
                     }
                 }

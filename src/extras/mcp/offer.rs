@@ -7,7 +7,10 @@
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
-use super::server::short;
+use super::{
+    raw::{members, text},
+    server::short,
+};
 use crate::harness::{cli::text::harmless, tools::arguments::completed};
 
 /// What model services accept as the name of a tool.
@@ -16,10 +19,16 @@ const NAME: usize = 64;
 const HASH: usize = 8;
 /// The longest description, in bytes; all that is sent with each request.
 const DESCRIPTION: usize = 8_000;
-/// The longest schema, as JSON.
+/// The longest schema, as JSON,
 const SCHEMA: usize = 64_000;
+/// and all schemas of one server: more than models can read, and as much more than that as a list in memory takes.
+const SCHEMAS: usize = 1_000_000;
+/// A schema may be written with this many times the room that it needs.
+const WIDE: usize = 4;
+/// The longest name that a call of the tool sends back.
+const THEIRS: usize = 1_000;
 /// More tools of one server than a model can keep apart.
-pub(super) const MOST_TOOLS: usize = 256;
+const MOST_TOOLS: usize = 256;
 
 /// A tool of a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,44 +46,66 @@ pub(super) struct Offer {
 pub(super) struct Offers {
     pub(super) tools: Vec<Offer>,
     pub(super) complaints: Vec<String>,
+    /// How many tools the server has named, whatever became of them.
+    pub(super) seen: usize,
+    /// How long the schemas are.
+    schemas: usize,
 }
 
-/// Reads a list as the server wrote it.
-pub(super) fn offers(server: &str, tools: &[Value]) -> Offers {
-    let mut offers = Offers::default();
-    for tool in tools.iter().take(MOST_TOOLS) {
-        match offer(server, tool) {
-            Ok(offer) => match offers.tools.iter().find(|it| it.name == offer.name) {
-                Some(first) => offers.complaints.push(format!(
+impl Offers {
+    /// There are more tools than are looked at.
+    pub(super) fn is_full(&self) -> bool {
+        self.seen > MOST_TOOLS
+    }
+
+    /// Reads a tool as the server wrote it.
+    pub(super) fn add(&mut self, server: &str, tool: &str) {
+        self.seen += 1;
+        if self.is_full() {
+            return;
+        }
+        match self.offer(server, tool) {
+            Ok(offer) => match self.tools.iter().find(|it| it.name == offer.name) {
+                Some(first) => self.complaints.push(format!(
                     "the tools `{}` and `{}` would both be {}; the second is left out",
                     short(&first.theirs, NAME),
                     short(&offer.theirs, NAME),
                     offer.name
                 )),
-                None => offers.tools.push(offer),
+                None => self.tools.push(offer),
             },
-            Err(complaint) => offers.complaints.push(complaint),
+            Err(complaint) => self.complaints.push(complaint),
         }
     }
-    if tools.is_empty() {
-        offers.complaints.push("it offers no tools".into());
-    }
-    if tools.len() > MOST_TOOLS {
-        offers
-            .complaints
-            .push(format!("it has more than {MOST_TOOLS} tools; the rest is left out"));
-    }
-    offers
-}
 
-fn offer(server: &str, tool: &Value) -> Result<Offer, String> {
-    let theirs = tool["name"].as_str().filter(|it| !it.is_empty());
-    let theirs = theirs.ok_or("a tool without a name is left out")?.to_owned();
-    let left_out = |why: &str| format!("the tool `{}` is left out: {why}", short(&theirs, NAME));
-    let parameters = parameters(&tool["inputSchema"]).map_err(|why| left_out(&why))?;
-    let described = tool["description"].as_str().or(tool["title"].as_str()).unwrap_or_default();
-    let (name, description) = (name(server, &theirs), cut(described, DESCRIPTION));
-    Ok(Offer { name, theirs, description, parameters })
+    /// There is no more to come.
+    pub(super) fn complete(mut self) -> Self {
+        if self.seen == 0 {
+            self.complaints.push("it offers no tools".into());
+        }
+        if self.is_full() {
+            self.complaints
+                .push(format!("it has more than {MOST_TOOLS} tools; the rest is left out"));
+        }
+        self
+    }
+
+    fn offer(&mut self, server: &str, tool: &str) -> Result<Offer, String> {
+        let parts = members(tool, ["name", "description", "title", "inputSchema"]);
+        let [theirs, description, title, schema] = parts.unwrap_or_default();
+        let theirs = theirs.and_then(text).filter(|it| !it.is_empty());
+        let theirs = theirs.ok_or("a tool without a name is left out")?;
+        let left_out = |why| format!("the tool `{}` is left out: {why}", short(&theirs, NAME));
+        if theirs.len() > THEIRS {
+            return Err(left_out(format!("its name is {} bytes long", theirs.len())));
+        }
+        let (schema, room) = (schema.unwrap_or_default(), SCHEMAS - self.schemas);
+        let (parameters, length) = parameters(schema, room).map_err(left_out)?;
+        self.schemas += length;
+        let described = description.and_then(text).or(title.and_then(text)).unwrap_or_default();
+        let (name, description) = (name(server, &theirs), cut(&described, DESCRIPTION));
+        Ok(Offer { name, theirs, description, parameters })
+    }
 }
 
 fn name(server: &str, tool: &str) -> String {
@@ -90,14 +121,24 @@ fn name(server: &str, tool: &str) -> String {
     format!("{}_{}", &name[..NAME - HASH - 1], &hash[..HASH])
 }
 
-/// The schema of the arguments, if it is one.
-fn parameters(schema: &Value) -> Result<Value, String> {
-    let schema = clean(schema.clone());
+/// The schema of the arguments, if it is one and there is room for it, and its length. What model services insist on is
+/// added.
+fn parameters(schema: &str, room: usize) -> Result<(Value, usize), String> {
+    let too_long = |length| Err(format!("its schema is {length} bytes long"));
+    if schema.len() > SCHEMA * WIDE {
+        return too_long(schema.len());
+    }
+    let schema = clean(serde_json::from_str(schema).unwrap_or_default());
     let length = schema.to_string().len();
     if length > SCHEMA {
-        return Err(format!("its schema is {length} bytes long"));
+        return too_long(length);
     }
-    completed(schema).map_err(|why| format!("its schema {}", short(&why, 200)))
+    // Before it is compiled: that takes longer than to read it.
+    if length > room {
+        return Err(format!("all schemas of a server may be {SCHEMAS} bytes long"));
+    }
+    let schema = completed(schema).map_err(|why| format!("its schema {}", short(&why, 200)))?;
+    Ok((schema, length))
 }
 
 /// The same without characters that a terminal would obey and that nobody sees, in names too.

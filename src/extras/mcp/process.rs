@@ -36,7 +36,7 @@ use crate::{
 
 /// So long a server may take to end after its input was closed,
 const POLITE: Duration = Duration::from_millis(300);
-/// and so long after a TERM. Several servers end one after the other, and the program waits 5 s for all.
+/// and so long after a TERM. All servers end together, and the program waits 5 s for everything.
 const GRACE: Duration = Duration::from_millis(1_200);
 /// How long its last complaints may be on their way.
 const MOMENT: Duration = Duration::from_millis(200);

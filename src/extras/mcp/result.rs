@@ -5,23 +5,28 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
-use super::server::short;
+use super::{
+    raw::{each, members, text},
+    server::short,
+};
 use crate::harness::{env::mask::Mask, shell_local::capture::bounded, tools::ToolResult};
 
 /// How much of a name or an address of theirs a line holds, in characters.
 const SHORT: usize = 200;
+/// So many parts of a result are looked at: a part may be as short as two bytes, and what is said of it is not.
+const MOST_PARTS: usize = 10_000;
 
 /// A result as the server wrote it. The middle of a long one goes to a file in this folder.
-pub(super) fn read(result: &Value, dir: Option<&Path>, mask: &Mask) -> ToolResult {
-    if result["resultType"] == "input_required" {
+pub(super) fn read(result: &str, dir: Option<&Path>, mask: &Mask) -> ToolResult {
+    let parts = members(result, ["resultType", "isError", "content", "structuredContent"]);
+    let [kind, failed, content, structured] = parts.unwrap_or_default();
+    if kind.and_then(text).is_some_and(|it| it == "input_required") {
         return ToolResult::error(
             "the server asks for more input during the call, which nobody gives here",
         );
     }
-    let text = bounded(&text(result), dir, mask).text;
-    if result["isError"] == true { ToolResult::error(text) } else { ToolResult::text(text) }
+    let text = bounded(&shown(content, structured), dir, mask).text;
+    if failed == Some("true") { ToolResult::error(text) } else { ToolResult::text(text) }
 }
 
 /// An answer that is no result.
@@ -31,50 +36,58 @@ pub(super) fn refused(message: &str, code: i32, dir: Option<&Path>, mask: &Mask)
 }
 
 // Differs: the full version shows pictures to models that can see. The log of this one holds text.
-fn text(result: &Value) -> String {
-    let parts = result["content"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut lines: Vec<String> = parts.iter().map(part).collect();
-    let has_text = parts.iter().any(|it| it["type"] == "text");
-    let structured = &result["structuredContent"];
-    if !has_text && !structured.is_null() {
-        lines.push(structured.to_string());
+fn shown(content: Option<&str>, structured: Option<&str>) -> String {
+    let (mut lines, mut has_text, mut seen) = (Vec::new(), false, 0);
+    each(content.unwrap_or_default(), |it| {
+        seen += 1;
+        if seen <= MOST_PARTS {
+            let (line, is_text) = part(it);
+            has_text |= is_text;
+            lines.push(line);
+        }
+    });
+    if seen > MOST_PARTS {
+        lines.push(format!("[{} more parts, not shown]", seen - MOST_PARTS));
+    }
+    if let Some(structured) = structured.filter(|it| !has_text && *it != "null") {
+        lines.push(structured.to_owned());
     }
     let text = lines.join("\n");
     if text.is_empty() { "(no output)".into() } else { text }
 }
 
-fn part(part: &Value) -> String {
-    let word = |value: &Value| short(value.as_str().unwrap_or("?"), SHORT);
-    match part["type"].as_str() {
-        Some("text") => part["text"].as_str().unwrap_or_default().to_owned(),
+/// What is shown of a part, and whether that is its text.
+fn part(part: &str) -> (String, bool) {
+    let names = ["type", "text", "mimeType", "data", "resource", "name", "uri"];
+    let [kind, words, mime, data, its, name, uri] = members(part, names).unwrap_or_default();
+    let line = match kind.and_then(text).as_deref() {
+        Some("text") => return (words.and_then(text).unwrap_or_default(), true),
         Some(kind @ ("image" | "audio")) => {
-            format!(
-                "[{kind}, {}, {} bytes, not shown]",
-                word(&part["mimeType"]),
-                bytes(&part["data"])
-            )
+            format!("[{kind}, {}, {} bytes, not shown]", word(mime), bytes(data))
         }
-        Some("resource") => {
-            let resource = &part["resource"];
-            let (uri, kind) = (word(&resource["uri"]), word(&resource["mimeType"]));
-            match resource["text"].as_str() {
-                Some(text) => format!("[resource, {uri}, {kind}]\n{text}"),
-                None => {
-                    format!(
-                        "[resource, {uri}, {kind}, {} bytes, not shown]",
-                        bytes(&resource["blob"])
-                    )
-                }
-            }
-        }
-        Some("resource_link") => {
-            format!("[link to a resource, {}, {}]", word(&part["name"]), word(&part["uri"]))
-        }
-        _ => format!("[{}, not shown]", word(&part["type"])),
+        Some("resource") => resource(its.unwrap_or_default()),
+        Some("resource_link") => format!("[link to a resource, {}, {}]", word(name), word(uri)),
+        _ => format!("[{}, not shown]", word(kind)),
+    };
+    (line, false)
+}
+
+fn resource(resource: &str) -> String {
+    let parts = members(resource, ["uri", "mimeType", "text", "blob"]);
+    let [uri, mime, words, blob] = parts.unwrap_or_default();
+    let (uri, mime) = (word(uri), word(mime));
+    match words.and_then(text) {
+        Some(words) => format!("[resource, {uri}, {mime}]\n{words}"),
+        None => format!("[resource, {uri}, {mime}, {} bytes, not shown]", bytes(blob)),
     }
 }
 
+/// A name or an address of theirs.
+fn word(raw: Option<&str>) -> String {
+    short(raw.and_then(text).as_deref().unwrap_or("?"), SHORT)
+}
+
 /// How many bytes a text in base64 stands for.
-fn bytes(data: &Value) -> usize {
-    data.as_str().unwrap_or_default().trim_end_matches('=').len() * 3 / 4
+fn bytes(data: Option<&str>) -> usize {
+    data.and_then(text).unwrap_or_default().trim_end_matches('=').len() * 3 / 4
 }

@@ -55,7 +55,7 @@ impl Table {
     }
 
     /// Makes the table equal to the list. What has not changed stays where it is, so nobody hears of it.
-    pub(super) fn settle(&self, Offers { tools, complaints }: Offers) {
+    pub(super) fn settle(&self, Offers { tools, complaints, .. }: Offers) {
         let stays = |(_, (held, _)): &(String, (Offer, Undo))| tools.contains(held);
         let (same, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
             self.held.take().into_iter().partition(stays);

@@ -1,8 +1,8 @@
 //! Messages as the lines that they are: those that this client says and hears, and no others.
 //!
 //! Watch for: the SDK can read and write all of the protocol, which makes a program larger by a megabyte, and one odd part
-//! makes it lose the whole of a list or of a result. So what answers a request is handed on as plain JSON, and what a server
-//! asks is not read beyond its name: all but a ping is refused.
+//! makes it lose the whole of a list or of a result. So what answers a request is handed on as the text that it is, and
+//! what a server asks is not read beyond its name: all but a ping is refused.
 
 use std::io::{self, ErrorKind};
 
@@ -12,8 +12,15 @@ use rmcp::model::{
     ServerCapabilities, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
     ToolListChangedNotification, ToolsCapability,
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+use super::{
+    raw::{members, small, text},
+    server::short,
+};
+
+/// How much is repeated of what cannot be read, in characters.
+const SHOWN: usize = 200;
 
 /// What a line of a server is.
 pub(super) enum Heard {
@@ -76,36 +83,57 @@ fn notification(notification: ClientNotification) -> io::Result<Value> {
     }
 }
 
-/// What a line is. The first answer can only be that to the greeting.
+/// What a line is. The first answer can only be that to the greeting. A server hands on what others wrote, so that bytes
+/// may stand in a message that no JSON has: they are replaced.
 pub(super) fn read(line: &[u8], has_begun: bool) -> Heard {
-    if line.trim_ascii().is_empty() {
+    let line = line.trim_ascii();
+    if line.is_empty() {
         return Heard::Nothing;
     }
-    let message = serde_json::from_slice::<Value>(line);
-    let Some(mut message) = message.ok().filter(Value::is_object) else { return Heard::Noise };
-    let id = read_as::<RequestId>(message["id"].take());
-    if let Some(method) = message["method"].as_str() {
-        return asked(method, id);
+    let found = str::from_utf8(line).ok().and_then(|it| message(it, has_begun));
+    found.or_else(|| line.starts_with(b"{").then(|| mended(line, has_begun))?).unwrap_or(Heard::Noise)
+}
+
+fn mended(line: &[u8], has_begun: bool) -> Option<Heard> {
+    let text = String::from_utf8_lossy(line).replace(|it: char| it.is_ascii_control(), " ");
+    message(&text, has_begun).or_else(|| unreadable(&text))
+}
+
+/// The answer to a request that is no JSON. Whoever waits for it need not wait any longer.
+fn unreadable(text: &str) -> Option<Heard> {
+    let (_, rest) = text.split_once("\"id\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let end = rest.find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len());
+    let id = small::<RequestId>(&rest[..end])?;
+    let problem = format!("its answer is no JSON: {}", short(text, SHOWN));
+    let error = ErrorData::parse_error(problem, None);
+    Some(Heard::Message(JsonRpcMessage::error(error, Some(id)).into()))
+}
+
+fn message(line: &str, has_begun: bool) -> Option<Heard> {
+    let [id, method, error, result] = members(line, ["id", "method", "error", "result"])?;
+    let id = id.and_then(small::<RequestId>);
+    if let Some(method) = method.and_then(text) {
+        return Some(asked(method, id));
     }
-    let (error, result) = (message["error"].take(), message.get_mut("result").map(Value::take));
-    let answer = match (read_as::<ErrorData>(error), result, id) {
+    let answer = match (error.filter(|it| *it != "null").map(refusal), result, id) {
         (Some(error), _, id) => Some(JsonRpcMessage::error(error, id)),
         (None, Some(result), Some(id)) => {
             Some(JsonRpcMessage::response(answer(result, has_begun), id))
         }
         _ => None,
     };
-    answer.map_or(Heard::Noise, |it| Heard::Message(it.into()))
+    Some(answer.map_or(Heard::Noise, |it| Heard::Message(it.into())))
 }
 
-fn asked(method: &str, id: Option<RequestId>) -> Heard {
-    let message = match (method, id) {
+fn asked(method: String, id: Option<RequestId>) -> Heard {
+    let message = match (&*method, id) {
         ("ping", Some(id)) => {
             let (method, extensions) = Default::default();
             let ping = ServerRequest::PingRequest(PingRequest { method, extensions });
             JsonRpcMessage::request(ping, id)
         }
-        (method, Some(id)) => {
+        (_, Some(id)) => {
             let other = ServerRequest::CustomRequest(CustomRequest::new(method, None));
             JsonRpcMessage::request(other, id)
         }
@@ -119,21 +147,37 @@ fn asked(method: &str, id: Option<RequestId>) -> Heard {
     Heard::Message(message.into())
 }
 
-fn answer(result: Value, has_begun: bool) -> ServerResult {
-    match greeting(&result).filter(|_| !has_begun) {
+/// An error that does not look like one is told as it is written.
+fn refusal(error: &str) -> ErrorData {
+    let read = || {
+        let [code, message] = members(error, ["code", "message"])?;
+        Some(ErrorData::new(small(code?)?, text(message?)?, None))
+    };
+    read().unwrap_or_else(|| ErrorData::internal_error(short(error, SHOWN), None))
+}
+
+fn answer(result: &str, has_begun: bool) -> ServerResult {
+    match greeting(result).filter(|_| !has_begun) {
         Some(greeting) => ServerResult::InitializeResult(greeting),
-        None => ServerResult::CustomResult(CustomResult(result)),
+        None => ServerResult::CustomResult(CustomResult(result.into())),
     }
 }
 
 /// What matters of a greeting: the version, and whether there are tools.
-fn greeting(result: &Value) -> Option<InitializeResult> {
-    let version = read_as::<ProtocolVersion>(result["protocolVersion"].clone())?;
+fn greeting(result: &str) -> Option<InitializeResult> {
+    let [version, able] = members(result, ["protocolVersion", "capabilities"])?;
+    let version = small::<ProtocolVersion>(version?)?;
     let mut capabilities = ServerCapabilities::default();
-    capabilities.tools = result["capabilities"].get("tools").map(|_| ToolsCapability::default());
+    let [tools] = able.and_then(|it| members(it, ["tools"])).unwrap_or_default();
+    capabilities.tools = tools.map(|_| ToolsCapability::default());
     Some(InitializeResult::new(capabilities).with_protocol_version(version))
 }
 
-fn read_as<T: DeserializeOwned>(value: Value) -> Option<T> {
-    serde_json::from_value(value).ok()
+/// The text of what answers a request.
+pub(super) fn result(answer: ServerResult) -> String {
+    match answer {
+        ServerResult::CustomResult(CustomResult(Value::String(text))) => text,
+        // A second greeting, where none was asked for.
+        _ => "null".into(),
+    }
 }

@@ -246,7 +246,7 @@ declare module 'cordis' {
     readonly signal: AbortSignal
   }
 
-  /** The answer to `tools/pre-execute`. Allowing without having called `next()` refuses. */
+  /** The answer to `tools/pre-execute`. Allowing without having called `next()` refuses; a refusal stays one. */
   export type Verdict = { kind: 'allow' } | { kind: 'deny'; reason: string }
 
   // Prompt, model, loop.

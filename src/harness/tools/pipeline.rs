@@ -3,7 +3,11 @@
 //! Watch for: a call that cannot run goes the same way, so that policies see every name and every result. And each wait
 //! ends when the turn is stopped, whether the one who is waited for listens or not.
 
-use std::{cell::Cell, rc::Rc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::Duration,
+};
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +16,7 @@ use super::{
     Call, CallRequest, Finished, PostExecute, PreExecute, Tool, ToolResult, Tools, Verdict,
     arguments,
 };
-use crate::cordis::{Svc, catch_panic};
+use crate::cordis::{BoxError, Svc, catch_panic};
 
 /// How long something that was told to stop may take to say a last word before it is dropped.
 const GRACE: Duration = Duration::from_millis(30);
@@ -47,9 +51,10 @@ impl Svc<Tools> {
     }
 
     /// Asks all listeners. Only the innermost default can allow, and only this very call: an `Allow` that did not
-    /// come from there is a mistake or a trick, and refuses (D-31). So does a listener that fails.
+    /// come from there is a mistake or a trick, and refuses (D-31). So does a listener that fails, and what one has
+    /// refused stays so, whatever those outside of it make of that.
     async fn verdict(&self, call: &Rc<Call>) -> Verdict {
-        let passed = Rc::new(Cell::new(false));
+        let (passed, refused) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
         let innermost = {
             let (passed, call) = (passed.clone(), call.clone());
             async move |seen: Rc<Call>| {
@@ -57,14 +62,19 @@ impl Svc<Tools> {
                 Ok(Verdict::Allow)
             }
         };
-        match self.ctx().waterfall::<PreExecute>(call.clone(), innermost).await {
-            Ok(Verdict::Allow) if !passed.get() => {
-                Verdict::Deny("a plugin allowed this call without calling next()".to_owned())
+        let heard = {
+            let (refused, call) = (refused.clone(), call.clone());
+            move |seen: &Rc<Call>, said: &Result<Verdict, BoxError>| {
+                if let (Some(why), true) = (refusal(said), Rc::ptr_eq(seen, &call)) {
+                    refused.borrow_mut().get_or_insert(why);
+                }
             }
-            Ok(verdict) => verdict,
-            Err(err) => {
-                Verdict::Deny(format!("the call was not run because a plugin failed: {err}"))
-            }
+        };
+        let said = self.ctx().waterfall_heard::<PreExecute>(call.clone(), innermost, heard).await;
+        match refusal(&said).or(refused.take()) {
+            Some(why) => Verdict::Deny(why),
+            None if passed.get() => Verdict::Allow,
+            None => Verdict::Deny("a plugin allowed this call without calling next()".to_owned()),
         }
     }
 
@@ -124,6 +134,15 @@ impl Tools {
             names if names.is_empty() => format!("unknown tool \"{name}\"; there are no tools"),
             names => format!("unknown tool \"{name}\"; the tools are: {names}"),
         }
+    }
+}
+
+/// Why what a listener said is no yes.
+fn refusal(said: &Result<Verdict, BoxError>) -> Option<String> {
+    match said {
+        Ok(Verdict::Allow) => None,
+        Ok(Verdict::Deny(reason)) => Some(reason.clone()),
+        Err(err) => Some(format!("the call was not run because a plugin failed: {err}")),
     }
 }
 

@@ -95,7 +95,7 @@ fn usage() -> (usize, usize) {
 }
 
 /// Whether no other test runs in this process. Where others do, the test is run in one of its own.
-fn is_alone(test: &str) -> bool {
+pub(super) fn is_alone(test: &str) -> bool {
     if env::var_os("NANO_TEST_ALONE").is_some() {
         return true;
     }

@@ -21,7 +21,7 @@ call() {
         echo) [[ $line =~ \"text\":\"([^\"]*)\" ]]; text "${BASH_REMATCH[1]}" ;;
         variable) [[ $line =~ \"text\":\"([^\"]*)\" ]]; text "${!BASH_REMATCH[1]-unset}" ;;
         folder) text "$PWD" ;;
-        answer) answer "$(cat "$folder/answer")" ;;
+        answer) printf '{"jsonrpc":"2.0","id":%s,"result":' "$id"; cat "$folder/answer"; say '}' ;;
         fail) answer '{"content":[{"type":"text","text":"no such file"}],"isError":true}' ;;
         refuse) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32602,\"message\":\"not like that\"}}" ;;
         crash) echo "Segmentation\e[2J fault" >&2; exit 3 ;;

@@ -7,7 +7,6 @@ use nano_cordis::cordis::{BoxError, Context, Next, NoConfig, PluginDef, plugin};
 use nano_cordis::harness::tools::{
     Call, Finished, Order, PostExecute, PreExecute, ToolResult, Verdict,
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::rig::{agent, request};
 
@@ -159,59 +158,6 @@ fn h_064_listeners_read_the_call_and_cannot_change_it() {
 }
 
 #[test]
-fn allowing_a_call_without_asking_the_others_refuses_it() {
-    agent(async |it| {
-        let runs = it.count_runs("rm").await;
-        it.mount("yes-man", &before(async |_, _| Ok(Verdict::Allow))).await;
-
-        let result = it.call("rm", "{}").await;
-
-        assert_eq!(result.content, "Error: a plugin allowed this call without calling next()");
-        assert_eq!((result.denied, runs.get()), (true, 0));
-    });
-}
-
-#[test]
-fn allowing_what_another_one_refused_refuses_it() {
-    agent(async |it| {
-        let runs = it.count_runs("rm").await;
-        let overrules = before(async |_, next| next.run().await.and(Ok(Verdict::Allow)));
-        it.mount("overrules", &overrules).await;
-        it.mount("policy", &before(async |_, _| Ok(deny("no")))).await;
-
-        let result = it.call("rm", "{}").await;
-
-        assert_eq!((result.denied, runs.get()), (true, 0));
-    });
-}
-
-#[test]
-fn showing_the_others_another_call_refuses_it() {
-    agent(async |it| {
-        let runs = it.count_runs("rm").await;
-        let swaps = before(async |call: Rc<Call>, next: Next<PreExecute>| {
-            let harmless = Call {
-                id: call.id.clone(),
-                name: "ls".into(),
-                raw: String::new(),
-                arguments: serde_json::Map::new(),
-                problem: None,
-                cancel: CancellationToken::new(),
-                session: None,
-                turn: 1,
-                step: 1,
-            };
-            next.run_with(Rc::new(harmless)).await
-        });
-        it.mount("swaps", &swaps).await;
-
-        let result = it.call("rm", "{}").await;
-
-        assert_eq!((result.denied, runs.get()), (true, 0));
-    });
-}
-
-#[test]
 fn a_call_with_a_problem_passes_all_listeners_and_never_runs() {
     agent(async |it| {
         let runs = it.count_runs("rm").await;
@@ -294,12 +240,12 @@ fn who_decides_is_asked_before_who_asks() {
     });
 }
 
-fn deny(reason: &str) -> Verdict {
+pub(super) fn deny(reason: &str) -> Verdict {
     Verdict::Deny(reason.to_owned())
 }
 
 /// A plugin that listens to `tools/pre-execute`.
-fn before(
+pub(super) fn before(
     listen: impl AsyncFn(Rc<Call>, Next<PreExecute>) -> Result<Verdict, BoxError> + 'static,
 ) -> PluginDef {
     let listen = Rc::new(listen);
