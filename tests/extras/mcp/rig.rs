@@ -199,6 +199,16 @@ impl Rig {
         fs::write(self.path(name), text).unwrap();
     }
 
+    pub(crate) fn write_bytes(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    /// The number that the next request to the server will have.
+    pub(crate) fn next_id(&self) -> usize {
+        let heard = fs::read_to_string(self.path("heard")).unwrap();
+        heard.matches("\"id\":").count()
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
