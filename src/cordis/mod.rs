@@ -44,6 +44,7 @@ pub use self::plugin::{
     Body, Checked, ConfigType, Declared, Needs, NoConfig, Plugin, PluginDef, Secret, ServicePlugin,
     UnknownKey, Unreadable, nearest, object, plugin, secrets_in, service,
 };
+pub(crate) use self::plugin::is_checkable;
 pub use self::report::{Report, What};
 pub use self::service::{Need, Optional, Service, Svc};
 pub use self::waits::Waited;

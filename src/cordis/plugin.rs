@@ -10,6 +10,7 @@
 
 mod body;
 mod config;
+mod effort;
 mod fault;
 mod nearest;
 mod secrecy;
@@ -24,6 +25,7 @@ use serde_json::Value;
 pub use self::body::{Body, Declared, Needs};
 use self::config::ConfigSpec;
 pub use self::config::{Checked, ConfigType, NoConfig, Secret, UnknownKey, Unreadable};
+pub(crate) use self::effort::is_checkable;
 pub use self::nearest::nearest;
 pub use self::secrecy::secrets_in;
 use super::context::Context;

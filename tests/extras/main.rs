@@ -19,6 +19,7 @@ mod script_examples;
 mod script_exercises;
 mod script_fetch;
 mod script_flood;
+mod script_hostile;
 mod script_leaks;
 mod script_limits;
 mod script_load;

@@ -6,5 +6,5 @@ mod ending;
 mod large;
 mod lists;
 mod lost;
-mod rig;
+pub(crate) mod rig;
 mod start;

@@ -1,6 +1,10 @@
 //! `fetch` in scripts: whom it asks, what comes back, and what is refused.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::Duration,
+};
 
 use serde_json::json;
 use tokio::{
@@ -217,5 +221,58 @@ fn allow_is_checked_like_any_config_and_stays_visible() {
         assert_eq!(world.noted(), ["{\"allow\":[\"a.example\"],\"a\":1}"]);
         assert!(wrong.contains("allow: must be a list"), "{wrong}");
         assert!(free.contains("allow.0: must be a text"), "{free}");
+    });
+}
+
+#[test]
+fn d_63_a_schema_of_a_script_gives_it_no_hosts() {
+    run(async |world| {
+        let deep = "{ $defs: { a: { properties: { allow: { default: ['a.example'] } } } }, anyOf: [{ allOf: [{ $ref: '#/$defs/a' }] }] }";
+        for schema in ["{ properties: { allow: { default: ['a.example'] } } }", deep] {
+            let source = format!("export const Config = {schema}; export function apply() {{}}");
+
+            let refused = world.refused("own.js", &source);
+
+            assert!(refused.contains("whom a script may fetch from only its entry says"), "{refused}");
+        }
+        let none = "export const Config = { properties: { allow: { default: [] } } }; export function apply() {}";
+        world.script("none.js", none).await;
+    });
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a server of the test belongs to no plugin")]
+fn so_many_requests_of_a_script_are_under_way_at_a_time_and_the_others_wait() {
+    run(async |world| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (open, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let (now, peak) = (open.clone(), most.clone());
+        tokio::task::spawn_local(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                now.set(now.get() + 1);
+                peak.set(peak.get().max(now.get()));
+                let now = now.clone();
+                tokio::task::spawn_local(async move {
+                    whole(&mut stream).await;
+                    // Whoever else is on the way arrives first.
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    now.set(now.get() - 1);
+                    stream.write_all(reply("200 OK", "", "x").as_bytes()).await.unwrap();
+                });
+            }
+        });
+        let source = "export async function apply(ctx, config) {
+           const all = Array.from({ length: 100 }, () => fetch(config.url).then(it => it.text()))
+           ctx.emit('cordis/notice', (await Promise.all(all)).join(''))
+         }";
+        let address = format!("127.0.0.1:{port}");
+
+        world
+            .script_with("many.js", source, json!({ "allow": [address], "url": format!("http://{address}/") }))
+            .await;
+
+        assert_eq!(world.noted(), ["x".repeat(100)]);
+        assert!((2..=16).contains(&most.get()), "{}", most.get());
     });
 }

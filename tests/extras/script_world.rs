@@ -6,7 +6,7 @@
 use std::{cell::RefCell, fs, rc::Rc, time::Duration};
 
 use nano_cordis::{
-    cordis::{Builtins, Context, ModuleSource, Mount, Notice, PluginDef, State, Warning, plugin},
+    cordis::{Builtins, Context, ModuleError, ModuleSource, Mount, Notice, PluginDef, State, Warning, plugin},
     extras::script::Scripts,
     harness::{
         agent_loop, approval,
@@ -74,10 +74,19 @@ impl World {
 
     /// The plugin that a script is.
     pub(crate) fn def(&self, name: &str, source: &str) -> PluginDef {
+        self.try_def(name, source).unwrap()
+    }
+
+    /// Why a script cannot be loaded.
+    pub(crate) fn refused(&self, name: &str, source: &str) -> String {
+        self.try_def(name, source).err().unwrap().to_string()
+    }
+
+    fn try_def(&self, name: &str, source: &str) -> Result<PluginDef, ModuleError> {
         fs::write(self.folder.path().join(name), source).unwrap();
         let scripts = Scripts::new(Builtins::new());
         let key = scripts.resolve(&format!("./{name}"), self.folder.path()).unwrap();
-        scripts.load(&key).unwrap()
+        scripts.load(&key)
     }
 
     /// Mounts a script under the name of its file.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::effort::is_checkable;
 use super::fault::faults;
 use super::tidy::tidy;
 use super::typed;
@@ -166,6 +167,10 @@ impl ConfigSpec {
             config = Value::Object(Map::new());
         }
         let mut unknown = tidy(&mut config, schema);
+        if !is_checkable(schema, &config) {
+            let problem = "cannot be checked: its schema refers to itself too often".to_owned();
+            return Err(vec![Fault { path: String::new(), problem }]);
+        }
         let mut faults: Vec<_> =
             validator.iter_errors(&config).flat_map(|err| faults(&err, schema)).collect();
         unknown.retain(|it| !faults.iter().any(|fault| fault.path == it.path));

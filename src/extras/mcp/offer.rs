@@ -99,11 +99,8 @@ impl Offers {
         if theirs.len() > THEIRS {
             return Err(left_out(format!("its name is {} bytes long", theirs.len())));
         }
-        let (parameters, length) = parameters(schema.unwrap_or_default()).map_err(left_out)?;
-        if self.schemas + length > SCHEMAS {
-            let why = format!("all schemas of a server may be {SCHEMAS} bytes long");
-            return Err(left_out(why));
-        }
+        let (schema, room) = (schema.unwrap_or_default(), SCHEMAS - self.schemas);
+        let (parameters, length) = parameters(schema, room).map_err(left_out)?;
         self.schemas += length;
         let described = description.and_then(text).or(title.and_then(text)).unwrap_or_default();
         let (name, description) = (name(server, &theirs), cut(&described, DESCRIPTION));
@@ -124,8 +121,9 @@ fn name(server: &str, tool: &str) -> String {
     format!("{}_{}", &name[..NAME - HASH - 1], &hash[..HASH])
 }
 
-/// The schema of the arguments, if it is one, and its length. What model services insist on is added.
-fn parameters(schema: &str) -> Result<(Value, usize), String> {
+/// The schema of the arguments, if it is one and there is room for it, and its length. What model services insist on is
+/// added.
+fn parameters(schema: &str, room: usize) -> Result<(Value, usize), String> {
     let too_long = |length| Err(format!("its schema is {length} bytes long"));
     if schema.len() > SCHEMA * WIDE {
         return too_long(schema.len());
@@ -134,6 +132,10 @@ fn parameters(schema: &str) -> Result<(Value, usize), String> {
     let length = schema.to_string().len();
     if length > SCHEMA {
         return too_long(length);
+    }
+    // Before it is compiled: that takes longer than to read it.
+    if length > room {
+        return Err(format!("all schemas of a server may be {SCHEMAS} bytes long"));
     }
     let schema = completed(schema).map_err(|why| format!("its schema {}", short(&why, 200)))?;
     Ok((schema, length))

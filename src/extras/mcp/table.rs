@@ -15,6 +15,9 @@ use crate::{
     harness::tools::Tools,
 };
 
+/// A server that gives cause for more complaints is not told of each.
+const COMPLAINTS: usize = 20;
+
 /// What of this server is in the table.
 pub(super) struct Table {
     ctx: Context,
@@ -80,8 +83,12 @@ impl Table {
 
     /// Says it once, however often the server is started.
     fn complain(&self, text: &str) {
-        if self.told.borrow_mut().insert(text.to_owned()) {
-            self.ctx.emit(&Warning(format!("mcp `{}`: {text}", self.server.name)));
+        let told = self.told.borrow().len();
+        if told > COMPLAINTS || self.told.borrow().contains(text) {
+            return;
         }
+        let text = if told == COMPLAINTS { "there is more that does not fit" } else { text };
+        self.told.borrow_mut().insert(text.to_owned());
+        self.ctx.emit(&Warning(format!("mcp `{}`: {text}", self.server.name)));
     }
 }

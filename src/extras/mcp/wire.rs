@@ -14,7 +14,13 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::raw::{members, small, text};
+use super::{
+    raw::{members, small, text},
+    server::short,
+};
+
+/// How much is repeated of what cannot be read, in characters.
+const SHOWN: usize = 200;
 
 /// What a line of a server is.
 pub(super) enum Heard {
@@ -77,27 +83,47 @@ fn notification(notification: ClientNotification) -> io::Result<Value> {
     }
 }
 
-/// What a line is. The first answer can only be that to the greeting.
+/// What a line is. The first answer can only be that to the greeting. A server hands on what others wrote, so that bytes
+/// may stand in a message that no JSON has: they are replaced.
 pub(super) fn read(line: &[u8], has_begun: bool) -> Heard {
     let line = line.trim_ascii();
     if line.is_empty() {
         return Heard::Nothing;
     }
-    let message = str::from_utf8(line).ok();
-    let message = message.and_then(|it| members(it, ["id", "method", "error", "result"]));
-    let Some([id, method, error, result]) = message else { return Heard::Noise };
+    let found = str::from_utf8(line).ok().and_then(|it| message(it, has_begun));
+    found.or_else(|| line.starts_with(b"{").then(|| mended(line, has_begun))?).unwrap_or(Heard::Noise)
+}
+
+fn mended(line: &[u8], has_begun: bool) -> Option<Heard> {
+    let text = String::from_utf8_lossy(line).replace(|it: char| it.is_ascii_control(), " ");
+    message(&text, has_begun).or_else(|| unreadable(&text))
+}
+
+/// The answer to a request that is no JSON. Whoever waits for it need not wait any longer.
+fn unreadable(text: &str) -> Option<Heard> {
+    let (_, rest) = text.split_once("\"id\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let end = rest.find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len());
+    let id = small::<RequestId>(&rest[..end])?;
+    let problem = format!("its answer is no JSON: {}", short(text, SHOWN));
+    let error = ErrorData::parse_error(problem, None);
+    Some(Heard::Message(JsonRpcMessage::error(error, Some(id)).into()))
+}
+
+fn message(line: &str, has_begun: bool) -> Option<Heard> {
+    let [id, method, error, result] = members(line, ["id", "method", "error", "result"])?;
     let id = id.and_then(small::<RequestId>);
     if let Some(method) = method.and_then(text) {
-        return asked(method, id);
+        return Some(asked(method, id));
     }
-    let answer = match (error.and_then(refusal), result, id) {
+    let answer = match (error.filter(|it| *it != "null").map(refusal), result, id) {
         (Some(error), _, id) => Some(JsonRpcMessage::error(error, id)),
         (None, Some(result), Some(id)) => {
             Some(JsonRpcMessage::response(answer(result, has_begun), id))
         }
         _ => None,
     };
-    answer.map_or(Heard::Noise, |it| Heard::Message(it.into()))
+    Some(answer.map_or(Heard::Noise, |it| Heard::Message(it.into())))
 }
 
 fn asked(method: String, id: Option<RequestId>) -> Heard {
@@ -121,9 +147,13 @@ fn asked(method: String, id: Option<RequestId>) -> Heard {
     Heard::Message(message.into())
 }
 
-fn refusal(error: &str) -> Option<ErrorData> {
-    let [code, message] = members(error, ["code", "message"])?;
-    Some(ErrorData::new(small(code?)?, text(message?)?, None))
+/// An error that does not look like one is told as it is written.
+fn refusal(error: &str) -> ErrorData {
+    let read = || {
+        let [code, message] = members(error, ["code", "message"])?;
+        Some(ErrorData::new(small(code?)?, text(message?)?, None))
+    };
+    read().unwrap_or_else(|| ErrorData::internal_error(short(error, SHOWN), None))
 }
 
 fn answer(result: &str, has_begun: bool) -> ServerResult {

@@ -27,7 +27,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::{
-    sync::mpsc::Receiver,
+    sync::{Semaphore, mpsc::Receiver},
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -70,6 +70,9 @@ pub(super) struct Bridge {
     pace: Rc<Pace>,
     /// Hosts that the script may talk to.
     allow: Vec<String>,
+    fetches: Semaphore,
+    /// Shared by all plugins that it has mounted.
+    children: Rc<()>,
     last: Cell<u32>,
     contexts: RefCell<HashMap<u32, Context>>,
     undos: RefCell<HashMap<u32, Undo>>,
@@ -134,6 +137,8 @@ impl Bridge {
             pace: Rc::default(),
             env: ctx.get::<Env>().map(|it| it.shared()),
             allow: allow.filter_map(|it| it.as_str().map(str::to_ascii_lowercase)).collect(),
+            fetches: Semaphore::new(fetch::AT_A_TIME),
+            children: Rc::default(),
             last: Cell::new(ROOT),
             contexts: RefCell::new(HashMap::from([(ROOT, ctx.clone())])),
             undos: RefCell::default(),

@@ -5,7 +5,7 @@ use std::fmt;
 use rquickjs::{CaughtError, Object, Value};
 use thiserror::Error;
 
-use super::program::Program;
+use super::program::{Program, TRACE};
 
 /// No message needs more characters.
 const LONGEST: usize = 4000;
@@ -85,7 +85,7 @@ impl Failure {
         };
         let (name, message) = (text(object, "name"), text(object, "message").unwrap_or_default());
         let stack = text(object, "stack").unwrap_or_default();
-        let place = stack.lines().find_map(|line| program.place(line));
+        let place = stack.lines().take(TRACE).find_map(|line| program.place(line));
         if let Some(failure) = not_exported(&message, program) {
             return failure;
         }

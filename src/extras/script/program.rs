@@ -4,6 +4,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::failure::Place;
 
+/// A stack trace of more lines was not written by the engine.
+pub(super) const TRACE: usize = 200;
+
 /// The modules of one script plugin.
 #[derive(Debug, Default)]
 pub(super) struct Program {
@@ -67,7 +70,7 @@ impl Program {
                 None => format!("    at {place}"),
             })
         };
-        stack.lines().filter_map(shown).collect::<Vec<_>>().join("\n")
+        stack.lines().take(TRACE).filter_map(shown).collect::<Vec<_>>().join("\n")
     }
 
     /// Who imports a name from a module that does not have it, and that module in the words of the import.

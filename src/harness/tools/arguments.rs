@@ -10,9 +10,14 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use super::Tool;
+use crate::cordis::is_checkable;
 
 /// How much of an unreadable text an error message repeats, in characters.
 const SHOWN: usize = 200;
+/// How much is said of one fault, in characters,
+const LONGEST: usize = 400;
+/// and of how many.
+const FAULTS: usize = 20;
 /// A schema of an object has one of these at its top, if it has anything.
 const WORDS: [&str; 14] = [
     "$defs",
@@ -52,8 +57,15 @@ pub(crate) fn parse(raw: &str) -> Result<Map<String, Value>, String> {
 pub(super) fn problem(tool: &Tool, arguments: &Map<String, Value>) -> Option<String> {
     let fits =
         tool.fits.get_or_init(|| Validator::new(&tool.parameters).map_err(|err| err.to_string()));
+    let instance = Value::Object(arguments.clone());
     let faults = match fits {
-        Ok(validator) => faults(validator, arguments),
+        Ok(_) if !is_checkable(&tool.parameters, &instance) => {
+            return Some(
+                "the schema of this tool asks for more checks of these arguments than can be done"
+                    .into(),
+            );
+        }
+        Ok(validator) => faults(validator, &instance),
         Err(broken) => return Some(format!("the schema of this tool is broken: {broken}")),
     };
     match faults.as_slice() {
@@ -119,9 +131,13 @@ fn no_object(what: &str) -> String {
     format!("the arguments must be a JSON object, not {what}")
 }
 
-fn faults(validator: &Validator, arguments: &Map<String, Value>) -> Vec<String> {
-    let instance = Value::Object(arguments.clone());
-    validator.iter_errors(&instance).map(|error| fault(&error)).collect()
+/// The first of them, each of bounded length: a model is to mend them one by one.
+fn faults(validator: &Validator, arguments: &Value) -> Vec<String> {
+    let short = |text: String| match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    };
+    validator.iter_errors(arguments).take(FAULTS).map(|error| short(fault(&error))).collect()
 }
 
 fn fault(error: &ValidationError<'_>) -> String {

@@ -187,3 +187,43 @@ fn calls_at_the_same_time_get_their_own_answers() {
         assert_eq!([a.content, b.content, c.content], ["a", "b", "c"]);
     });
 }
+
+#[test]
+fn what_a_server_hands_on_of_others_is_read_as_far_as_it_is_text() {
+    rig(async |it| {
+        it.serve("plain", json!({})).await;
+        for (bytes, expected) in [
+            (&b"caf\xe9 \xff"[..], "caf\u{fffd} \u{fffd}"),
+            (b"a\x00b\tc\x1b[2J", "a b c [2J"),
+            (b"a\\udc80b", "\"a\\udc80b\""),
+        ] {
+            let start = format!(
+                r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[{{"type":"text","text":""#,
+                it.next_id()
+            );
+            it.write_bytes("raw", &[start.as_bytes(), bytes, b"\"}]}}\n"].concat());
+
+            let result = it.call("raw").await;
+
+            assert_eq!((&*result.content, result.is_error), (expected, false));
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_is_no_json_is_an_error_at_once_and_so_is_an_error_of_another_shape() {
+    rig(async |it| {
+        it.serve("plain", json!({})).await;
+        for (rest, expected) in [
+            (r#""result":{"structuredContent":{"x":NaN}}}"#, "its answer is no JSON: {"),
+            (r#""result":{"content":[}"#, "its answer is no JSON: {"),
+            (r#""error":"just a text"}"#, "\"just a text\""),
+        ] {
+            it.write("raw", &format!("{{\"jsonrpc\":\"2.0\",\"id\":{},{rest}\n", it.next_id()));
+
+            let result = it.call("raw").await;
+
+            assert!(result.is_error && result.content.contains(expected), "{result:?}");
+        }
+    });
+}

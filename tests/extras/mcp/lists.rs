@@ -142,6 +142,20 @@ fn a_tool_whose_schema_is_none_is_left_out_and_the_others_are_not() {
 }
 
 #[test]
+fn more_complaints_than_anybody_reads_are_told_as_one() {
+    rig(async |it| {
+        let bad: Vec<_> = (0..99).map(|at| json!({ "name": format!("bad{at}") })).collect();
+        offer(&it, "tools", &bad);
+        it.serve("plain", json!({})).await;
+
+        let said = it.take_said();
+
+        assert_eq!(said.len(), 21);
+        assert_eq!(said[20], "! mcp `x`: there is more that does not fit");
+    });
+}
+
+#[test]
 fn hostile_descriptions_are_cleaned_and_cut_wherever_they_stand() {
     rig(async |it| {
         let schema = json!({ "type": "object", "properties": { "a\u{1b}": { "description": "b\u{202e}\u{7}" } } });

@@ -156,6 +156,10 @@ impl Rig {
         self.said.borrow().clone()
     }
 
+    pub(crate) fn take_reports(&self) -> Vec<String> {
+        self.reports.take()
+    }
+
     pub(crate) fn take_said(&self) -> Vec<String> {
         self.said.take()
     }
@@ -193,6 +197,16 @@ impl Rig {
 
     pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn write_bytes(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    /// The number that the next request to the server will have.
+    pub(crate) fn next_id(&self) -> usize {
+        let heard = fs::read_to_string(self.path("heard")).unwrap();
+        heard.matches("\"id\":").count()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -174,6 +174,20 @@ fn a_tools_own_check_comes_after_its_schema_and_before_its_body() {
 }
 
 #[test]
+fn of_many_faults_the_first_are_told_and_of_a_long_one_the_beginning() {
+    agent(async |it| {
+        let names: Vec<_> = (0..10_000).map(|at| format!("key{at}")).collect();
+        let schema = json!({ "required": names, "properties": { "text": { "enum": ["a"] } } });
+        it.tools().register(shows_arguments(schema)).unwrap();
+
+        let result = it.call("show", &json!({ "text": "x".repeat(1_000_000) }).to_string()).await;
+
+        let faults: Vec<_> = result.content.split("; ").collect();
+        assert!(result.content.len() < 10_000 && faults.len() == 20, "{}", result.content.len());
+    });
+}
+
+#[test]
 fn a_schema_that_is_broken_keeps_its_tool_from_running() {
     agent(async |it| {
         it.tools().register(shows_arguments(json!({ "type": "no such type" }))).unwrap();

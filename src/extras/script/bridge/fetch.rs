@@ -22,6 +22,8 @@ const LARGEST: usize = 8 << 20;
 const REDIRECTS: usize = 10;
 /// An answer may take so long in all.
 const PATIENCE: Duration = Duration::from_mins(5);
+/// So many requests of a script are under way at a time; each has a connection of its own. The others wait.
+pub(super) const AT_A_TIME: usize = 16;
 /// What the connection itself needs.
 const OURS: [&str; 4] = ["host", "content-length", "connection", "transfer-encoding"];
 
@@ -46,6 +48,26 @@ pub(in crate::extras::script) fn with_allow(schema: Option<Value>) -> Value {
     schema
 }
 
+/// Where a config gets `allow` from that says nothing of it: then the script would choose its hosts itself.
+pub(in crate::extras::script) fn grants_itself(schema: &Value) -> bool {
+    let (mut seen, mut waiting) = (Vec::new(), vec![schema]);
+    while let Some(shape) = waiting.pop() {
+        if seen.iter().any(|it| std::ptr::eq(*it, shape)) {
+            continue;
+        }
+        seen.push(shape);
+        let default = &shape["properties"]["allow"]["default"];
+        if default.as_array().is_some_and(|it| !it.is_empty()) {
+            return true;
+        }
+        let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|it| shape[it].as_array());
+        waiting.extend(parts.flatten());
+        let target = shape["$ref"].as_str().and_then(|it| schema.pointer(it.strip_prefix('#')?));
+        waiting.extend(target);
+    }
+    false
+}
+
 /// One request.
 struct Asking {
     url: Url,
@@ -66,7 +88,10 @@ impl Bridge {
         };
         let (bridge, (held, cancel)) = (self.clone(), self.cancellation(cancel));
         Some(Reply::Later(Box::pin(async move {
-            let work = timeout(PATIENCE, bridge.fetch(asking));
+            let work = timeout(PATIENCE, async {
+                let _turn = bridge.fetches.acquire().await.map_err(shown)?;
+                bridge.fetch(asking).await
+            });
             let outcome = cancel.run_until_cancelled(work).await;
             drop(held);
             match outcome {

@@ -5,6 +5,11 @@
 const host = globalThis.__host
 delete globalThis.__host
 
+// The engine misses what is written to its own ones, and cannot end then: it takes the program with it.
+for (const [name, value] of [['stackTraceLimit', 10], ['prepareStackTrace', undefined]]) {
+  Object.defineProperty(Error, name, { value, writable: true })
+}
+
 let numbers = 0
 let started = false
 const functions = new Map()
