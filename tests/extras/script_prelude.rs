@@ -2,6 +2,8 @@
 
 use std::{fs, thread, time::Duration};
 
+use serde_json::json;
+
 use crate::script::{App, alone, run, tool};
 
 /// A tool that tries what the prelude consists of, and says what came of it.
@@ -57,7 +59,7 @@ fn the_first_engine_of_a_process_and_those_after_it_are_the_same() {
 
             assert!(second.is_ok());
             assert!(first[0].starts_with("[\"LocalShell\",\"object\","), "{}", first[0]);
-            let at = "Error: probe.ts:3:91: TypeError: the name of an event is a text";
+            let at = "Error: probe.ts:3:85: TypeError: the name of an event is a text";
             assert_eq!(first[1], at);
         },
     );
@@ -84,11 +86,13 @@ fn many_first_engines_may_begin_at_the_same_time() {
 fn a_class_of_the_prelude_is_a_plugin() {
     run(async |app| {
         let def = app.def("export { LocalShell as default } from 'cordis'").unwrap();
-        let mount = app.mount_def(&def).await;
+        let mount = app.root.plugin_named("probe", &def, json!({})).unwrap();
 
-        let shell = app.root.get::<dyn nano_cordis::harness::shell::Shell>();
+        let failure = mount.ready().await.unwrap_err().to_string();
 
-        assert!(shell.is_some());
+        // It was constructed, which is what it needs first.
+        assert!(failure.contains("there is no environment"), "{failure}");
+        app.reports();
         mount.dispose().await;
     });
 }

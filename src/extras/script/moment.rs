@@ -19,7 +19,7 @@ use tokio::{
 /// The thread of a script stays awake for so long.
 const SCRIPT: Duration = Duration::from_micros(50);
 /// And the agent looks for an answer for so long.
-const AGENT: Duration = Duration::from_micros(15);
+const AGENT: Duration = Duration::from_micros(30);
 /// On a single processor the other one cannot work while somebody looks.
 static IS_ALONE: LazyLock<bool> =
     LazyLock::new(|| available_parallelism().is_ok_and(|it| it.get() == 1));
