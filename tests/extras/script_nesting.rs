@@ -190,7 +190,7 @@ fn what_nests_deeply_is_a_program_or_an_error() {
 
 #[test]
 fn what_nests_as_deep_as_a_text_can_is_a_program_or_an_error() {
-    nested(NESTS, 20_000);
+    nested(NESTS, 3_000);
 }
 
 #[test]
@@ -198,7 +198,8 @@ fn what_would_take_for_ever_is_given_up() {
     alone("script_nesting::what_would_take_for_ever_is_given_up", async |app| {
         let said = app.def(text(SLOW[0], 30_000)).err();
 
-        let words = "probe.ts cannot be translated: it takes more than 10 s, so much of it is nested";
+        let words =
+            "probe.ts cannot be translated: it takes more than 10 s, so much of it is nested";
         assert_eq!(said.as_deref(), Some(words));
     });
 }
