@@ -27,7 +27,6 @@ use super::mount::{self, Mount};
 use super::plugin::{self, NoConfig, PluginDef};
 use super::refresh;
 use super::report::{Report, What};
-use super::waits;
 
 /// What a plugin holds of the world. Cloning is cheap.
 #[derive(Clone)]
@@ -142,10 +141,16 @@ impl Context {
         Ok(Undo::new(&self.kernel, owner.id, key))
     }
 
-    /// Resolves when this plugin is to stop, or one that encloses it: a service has gone, or a dispose was requested. A
-    /// long body can listen to it, and so can what takes long to end: siblings are undone in turn, but told together.
+    /// Resolves when this plugin is to stop: a service has gone, or a dispose was requested. A long body can listen to it.
     pub fn stopping(&self) -> impl Future<Output = ()> + 'static {
-        waits::stopping(self.kernel.clone(), self.owner, self.run)
+        let Self { kernel, owner, run, .. } = self.clone();
+        async move {
+            let Some(status) = kernel.fiber(owner).map(|owner| owner.status.clone()) else {
+                return;
+            };
+            let goes_on = |owner: Rc<Fiber>| owner.admits(run) && owner.is_on_target();
+            status.wakers.until(|| !kernel.fiber(owner).is_some_and(goes_on)).await;
+        }
     }
 
     /// Disposes the root and with it everything, for the end of the program; waits for it no longer than `grace`. A second

@@ -229,17 +229,7 @@ impl Context {
         input: Rc<E::Input>,
         default: impl AsyncFn(Rc<E::Input>) -> Result<E::Output, BoxError> + 'static,
     ) -> Result<E::Output, BoxError> {
-        self.waterfall_heard::<E>(input, default, |_, _| {}).await
-    }
-
-    /// As [`waterfall`](Self::waterfall), and hears what each listener returns to the one outside of it, and of which input.
-    pub async fn waterfall_heard<E: Waterfall>(
-        &self,
-        input: Rc<E::Input>,
-        default: impl AsyncFn(Rc<E::Input>) -> Result<E::Output, BoxError> + 'static,
-        heard: impl Fn(&Rc<E::Input>, &Result<E::Output, BoxError>) + 'static,
-    ) -> Result<E::Output, BoxError> {
         let listeners = self.snapshot::<Wrapping<E>>(E::NAME);
-        Next::first(listeners, default, heard, input).run().await
+        Next::first(listeners, default, None, input).run().await
     }
 }

@@ -55,16 +55,22 @@ pub(super) fn call_in<T>(run: Run, f: impl FnOnce() -> T) -> Result<T, Panic> {
 pub(super) struct Guarded<T> {
     run: Option<Run>,
     future: Foreign<T>,
+    /// Told what came of it.
+    heard: Option<Box<dyn FnOnce(&Result<T, BoxError>)>>,
 }
 
 impl<T> Guarded<T> {
     pub(super) fn new(run: Run, future: Foreign<T>) -> Self {
-        Self { run: Some(run), future }
+        Self { run: Some(run), future, heard: None }
     }
 
     /// In whatever run polls it: a listener belongs to the run that dispatches.
     pub(super) fn inherit(future: Foreign<T>) -> Self {
-        Self { run: None, future }
+        Self { run: None, future, heard: None }
+    }
+
+    pub(super) fn heard_by(self, heard: impl FnOnce(&Result<T, BoxError>) + 'static) -> Self {
+        Self { heard: Some(Box::new(heard)), ..self }
     }
 }
 
@@ -85,9 +91,15 @@ impl<T: 'static> Future for Guarded<T> {
             Some(run) => call_in(run, poll),
             None => call(poll),
         };
-        outcome.unwrap_or_else(|panic| {
+        let poll = outcome.unwrap_or_else(|panic| {
             drop(call(|| self.future = Box::pin(pending())));
             Poll::Ready(Err(panic.into()))
+        });
+        poll.map(|outcome| {
+            if let Some(heard) = self.heard.take() {
+                heard(&outcome);
+            }
+            outcome
         })
     }
 }

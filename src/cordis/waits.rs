@@ -8,7 +8,6 @@
 //! Watch for: nodes are fibers and *runs* (a body, a cleanup, an undo by hand, a task), because it is a run that waits.
 
 mod long;
-mod stopping;
 mod wakers;
 
 use std::cell::{Cell, RefCell};
@@ -21,7 +20,6 @@ use std::task::Poll;
 use slotmap::{Key, SlotMap};
 use tokio::time::Instant;
 
-pub(super) use self::stopping::stopping;
 pub(super) use self::wakers::Wakers;
 use super::fiber::FiberId;
 use super::guard::Run;

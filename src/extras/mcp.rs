@@ -112,7 +112,7 @@ pub async fn apply(
 }
 
 /// Looks after the server for as long as the plugin runs. It is not aborted but ends by itself, because ending a process
-/// takes steps. It begins as soon as this plugin, or all of the program, is to stop: so several servers end together.
+/// takes steps. All servers are told at once when the program ends, because what they need goes then, so they end together.
 fn keep(ctx: &Context, keeper: Keeper, table: &Rc<Table>) -> Result<(), BoxError> {
     let (table, (done, ended)) = (Rc::clone(table), oneshot::channel());
     ctx.spawn("server", async move |_| {

@@ -12,8 +12,7 @@ use crate::cordis::guard::{Foreign, Guarded};
 pub(super) type Wrapping<E> =
     dyn Fn(Context, Rc<<E as Waterfall>::Input>, Next<E>) -> Foreign<<E as Waterfall>::Output>;
 type Tail<E> = dyn Fn(Rc<<E as Waterfall>::Input>) -> Foreign<<E as Waterfall>::Output>;
-type Heard<E> =
-    dyn Fn(&Rc<<E as Waterfall>::Input>, &Result<<E as Waterfall>::Output, BoxError>);
+type Heard<E> = dyn Fn(&Rc<<E as Waterfall>::Input>, &Result<<E as Waterfall>::Output, BoxError>);
 
 /// The rest of a waterfall, as seen by one listener. It can be called again, kept, and called later.
 // Differs: in Cordis all listeners share one cursor, so that a second call goes on where the first ended.
@@ -27,7 +26,7 @@ struct Chain<E: Waterfall> {
     listeners: Rc<[Rc<Listener<Wrapping<E>>>]>,
     tail: Box<Tail<E>>,
     /// Told of what each listener returns.
-    heard: Box<Heard<E>>,
+    heard: Option<Rc<Heard<E>>>,
 }
 
 impl<E: Waterfall> Clone for Next<E> {
@@ -36,12 +35,25 @@ impl<E: Waterfall> Clone for Next<E> {
     }
 }
 
+impl Context {
+    /// As [`waterfall`](Self::waterfall), and hears what each listener returns to the one outside of it, and of which input.
+    pub async fn waterfall_heard<E: Waterfall>(
+        &self,
+        input: Rc<E::Input>,
+        default: impl AsyncFn(Rc<E::Input>) -> Result<E::Output, BoxError> + 'static,
+        heard: impl Fn(&Rc<E::Input>, &Result<E::Output, BoxError>) + 'static,
+    ) -> Result<E::Output, BoxError> {
+        let listeners = self.snapshot::<Wrapping<E>>(E::NAME);
+        Next::first(listeners, default, Some(Rc::new(heard)), input).run().await
+    }
+}
+
 impl<E: Waterfall> Next<E> {
     /// The whole chain.
     pub(super) fn first(
         listeners: Rc<[Rc<Listener<Wrapping<E>>>]>,
         default: impl AsyncFn(Rc<E::Input>) -> Result<E::Output, BoxError> + 'static,
-        heard: impl Fn(&Rc<E::Input>, &Result<E::Output, BoxError>) + 'static,
+        heard: Option<Rc<Heard<E>>>,
         input: Rc<E::Input>,
     ) -> Self {
         let default = Rc::new(default);
@@ -49,8 +61,7 @@ impl<E: Waterfall> Next<E> {
             let default = default.clone();
             Box::pin(async move { default(input).await })
         };
-        let (tail, heard) = (Box::new(tail), Box::new(heard));
-        Self { chain: Rc::new(Chain { listeners, tail, heard }), at: 0, input }
+        Self { chain: Rc::new(Chain { listeners, tail: Box::new(tail), heard }), at: 0, input }
     }
 
     /// Runs the rest of the chain. The result, a failure too, is the next listener's, or that of the default.
@@ -65,21 +76,12 @@ impl<E: Waterfall> Next<E> {
     ) -> impl Future<Output = Result<E::Output, BoxError>> + use<E> {
         let listeners = &self.chain.listeners;
         let live = (self.at..listeners.len()).find(|at| listeners[*at].live.get());
-        let (future, heard) = match live {
-            None => ((self.chain.tail)(input), None),
-            Some(at) => {
-                let next = Self { chain: self.chain.clone(), at: at + 1, input: input.clone() };
-                let future = (listeners[at].call)(listeners[at].ctx.clone(), input.clone(), next);
-                (future, Some((self.chain.clone(), input)))
-            }
-        };
-        let guarded = Guarded::inherit(future);
-        async move {
-            let outcome = guarded.await;
-            if let Some((chain, input)) = heard {
-                (chain.heard)(&input, &outcome);
-            }
-            outcome
+        let Some(at) = live else { return Guarded::inherit((self.chain.tail)(input)) };
+        let next = Self { chain: self.chain.clone(), at: at + 1, input: input.clone() };
+        let future = (listeners[at].call)(listeners[at].ctx.clone(), input.clone(), next);
+        match self.chain.heard.clone() {
+            None => Guarded::inherit(future),
+            Some(heard) => Guarded::inherit(future).heard_by(move |outcome| heard(&input, outcome)),
         }
     }
 }

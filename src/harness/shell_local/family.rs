@@ -6,7 +6,8 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeSet,
-    fs,
+    fs::{self, File},
+    io::{self, Read},
     rc::Rc,
     time::Duration,
 };
@@ -19,6 +20,8 @@ use tokio::time::{sleep, timeout};
 
 /// A variable in the environment of each command, by which its processes are known wherever they went.
 const MARK: &str = "NANO_CORDIS_COMMAND";
+/// An environment is read at one go if it is not longer than this.
+const ENVIRONMENT: usize = 64 << 10;
 /// How long the system may take to end what was killed.
 pub(crate) const AFTER_KILL: Duration = Duration::from_secs(1);
 /// How often to look for processes that are about to end,
@@ -41,7 +44,15 @@ impl Mark {
 
     /// Whether a process was started with this mark. One that hides its environment, as `sudo` does, is not known by it.
     fn is_on(&self, process: Pid) -> Marked {
-        let Ok(vars) = fs::read(format!("/proc/{process}/environ")) else { return Marked::No };
+        let Ok(mut vars) = environment(process) else { return Marked::No };
+        let command_line = || fs::read(format!("/proc/{process}/cmdline"));
+        if vars.is_empty() && command_line().is_ok_and(|it| it.is_empty()) {
+            return Marked::Later;
+        }
+        if vars.is_empty() {
+            // It may have become that program between the two.
+            vars = environment(process).unwrap_or_default();
+        }
         let mut values = vars
             .split(|it| *it == 0)
             .filter_map(|it| it.strip_prefix(MARK.as_bytes()).and_then(|it| it.strip_prefix(b"=")));
@@ -57,7 +68,9 @@ impl Mark {
 enum Marked {
     Yes,
     No,
-    /// Its environment is empty: it may be just about to become another program, and get its own in a moment.
+    /// It becomes another program just now, which may take a while: until then it has no command line and no environment.
+    Later,
+    /// Its environment is empty each time that it is read.
     Unsure,
 }
 
@@ -118,7 +131,8 @@ impl Family {
     fn look(&self) -> Option<Found> {
         let all = fs::read_dir("/proc").ok()?.flatten();
         let all = all.filter_map(|it| it.file_name().to_str()?.parse().ok()).map(Pid::from_raw);
-        let (mut groups, mut unsure, mut has_session) = (BTreeSet::new(), BTreeSet::new(), false);
+        let (mut groups, mut unsure) = (BTreeSet::new(), BTreeSet::new());
+        let (mut has_session, mut later) = (false, false);
         for process in all {
             // Asked first, because a server has thousands of processes and to read about one takes long.
             let Ok(session) = getsid(Some(process)) else { continue };
@@ -129,6 +143,7 @@ impl Family {
             }
             match if is_within { Marked::Yes } else { self.mark.is_on(process) } {
                 Marked::Yes => groups.extend(living_group(process)),
+                Marked::Later => later |= living_group(process).is_some(),
                 Marked::Unsure if living_group(process).is_some() => drop(unsure.insert(process)),
                 Marked::Unsure | Marked::No => {}
             }
@@ -136,7 +151,7 @@ impl Family {
         self.has_session.set(has_session);
         // Whoever had none at two looks is a stranger.
         let before = self.unsure.replace(unsure);
-        let more = self.unsure.borrow().iter().any(|it| !before.contains(it));
+        let more = later || self.unsure.borrow().iter().any(|it| !before.contains(it));
         Some(Found { groups, more })
     }
 
@@ -154,6 +169,20 @@ struct Found {
     groups: BTreeSet<Pid>,
     /// There may be more at the next look.
     more: bool,
+}
+
+/// What a process was started with, at one go: between two it may become another program, and the rest is nowhere.
+fn environment(process: Pid) -> io::Result<Vec<u8>> {
+    let (mut vars, mut length) = (vec![0; ENVIRONMENT], 0);
+    let mut file = File::open(format!("/proc/{process}/environ"))?;
+    while let count @ 1.. = file.read(&mut vars[length..])? {
+        length += count;
+        if length == vars.len() {
+            vars.resize(length * 2, 0);
+        }
+    }
+    vars.truncate(length);
+    Ok(vars)
 }
 
 /// The group of a process, unless it is dead. `stat` is `pid (name) state parent group …`, and a name may hold anything.

@@ -4,12 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task;
 
-use nano_cordis::cordis::{Context, PluginDef, State, What};
-use serde_json::Value;
+use nano_cordis::cordis::{Context, State, What};
 
-use crate::support::{
-    Gate, Journal, Kept, at_once, define, give, kernel, pass, poll_once, rest, states,
-};
+use crate::support::{Gate, Kept, at_once, define, give, kernel, pass, poll_once, rest, states};
 
 #[test]
 fn k_081_a_waiting_plugin_that_is_disposed_never_starts() {
@@ -176,65 +173,6 @@ fn k_217_each_run_has_its_own_signal() {
         assert!(!while_active);
         assert!(at_once(first_run.stopping()).await);
         assert!(!at_once(kept.last().stopping()).await);
-    });
-}
-
-/// A plugin with a task that says when it learns that it is to stop.
-fn listens(name: &'static str, journal: &Journal) -> PluginDef {
-    let journal = journal.clone();
-    define(name, [], move |ctx: Context| {
-        let journal = journal.clone();
-        async move {
-            let task = async move |ctx: Context| {
-                ctx.stopping().await;
-                journal.push(format!("{name} is told"));
-            };
-            ctx.spawn("listens", task)?;
-            Ok(())
-        }
-    })
-}
-
-#[test]
-fn k_217_all_that_is_inside_a_plugin_learns_at_once_that_it_is_to_stop() {
-    kernel(async |test| {
-        let (outer, mount) = test.host("outer").await;
-        let (kept, gate) = (Kept::default(), Gate::shut());
-        outer.plugin(&define("inner", [], kept.context()), Value::Null).unwrap();
-        outer.plugin(&listens("child", &test.journal), Value::Null).unwrap();
-        rest().await;
-        kept.last().plugin(&listens("grandchild", &test.journal), Value::Null).unwrap();
-        outer.effect(|| test.journal.gated("E", &gate)).unwrap();
-        rest().await;
-
-        let disposing = mount.dispose();
-        rest().await;
-        let early = test.journal.take();
-        gate.open();
-        disposing.await;
-
-        assert_eq!(early, ["E begin", "child is told", "grandchild is told"]);
-        assert_eq!(test.journal.take(), ["E end"]);
-    });
-}
-
-#[test]
-fn k_217_the_end_of_a_sibling_or_of_a_child_is_nobody_elses() {
-    kernel(async |test| {
-        let (ctx, mount) = test.host("parent").await;
-        let child = ctx.plugin(&define("child", [], async |_| Ok(())), Value::Null).unwrap();
-        let sibling = test.probe("sibling").mount(&test.root);
-        let stopping = ctx.stopping();
-        rest().await;
-        test.journal.take();
-
-        child.dispose().await;
-        sibling.dispose().await;
-        let early = at_once(ctx.stopping()).await;
-        mount.dispose().await;
-
-        assert!(!early);
-        assert!(at_once(stopping).await);
     });
 }
 

@@ -1,8 +1,12 @@
 //! The local shell: processes that left the group or the session of their command, and very many of them.
 
-use std::process::Command;
+use std::{fs, process::Command};
 
 use nano_cordis::harness::shell::ShellResult;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use serde_json::json;
 
 use super::rig::{Bell, Rig, is_there, plain, shell};
@@ -27,6 +31,23 @@ fn h_132_a_daemon_with_a_session_of_its_own_is_a_process_left_behind() {
 
             assert_eq!((result.stdout.text.as_str(), result.left_children), ("started\n", true));
             assert!(is_there(&daemon));
+        }
+    });
+}
+
+/// While one program becomes another the system does not tell whose process it is.
+#[test]
+fn h_132_a_daemon_that_becomes_another_program_all_the_time_is_left_behind_too() {
+    shell(plain(), async |rig| {
+        let mut bell = rig.bell();
+        fs::write(rig.path("again"), "exec sh again").unwrap();
+        let daemon = "setsid sh -c 'echo $$ > bell; exec sh again' >/dev/null 2>&1 </dev/null &";
+
+        for _ in 0..10 {
+            let (result, daemon) = run_and_hear(&rig, &mut bell, daemon).await;
+
+            assert!(result.left_children && is_there(&daemon));
+            kill(Pid::from_raw(daemon.parse().unwrap()), Signal::SIGKILL).unwrap();
         }
     });
 }
@@ -98,7 +119,7 @@ fn thousands_of_processes_are_counted_as_left_behind_and_all_stopped() {
             "for i in {1..1500}; do sleep 60 & done >/dev/null 2>&1; jobs -p > pids; wc -l < pids";
 
         let result = rig.run(command).await;
-        let pids = std::fs::read_to_string(rig.path("pids")).unwrap();
+        let pids = fs::read_to_string(rig.path("pids")).unwrap();
         rig.unload().await;
 
         assert_eq!((result.stdout.text.as_str(), result.left_children), ("1500\n", true));
