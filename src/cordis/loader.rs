@@ -164,6 +164,11 @@ impl Loader {
         all.into_iter().collect()
     }
 
+    /// The entries of the list that is in force, in its order.
+    pub fn entries(&self) -> Vec<EntryStatus> {
+        self.slots.borrow().iter().map(EntryStatus::of).collect()
+    }
+
     /// Why no turn may start: nothing if every enabled entry runs that is not optional, else the causes in one line.
     pub fn problem(&self) -> Option<String> {
         if self.applying.get() {

@@ -71,11 +71,6 @@ const SHOWN: usize = 8;
 pub(super) type Waits = BTreeSet<(String, String)>;
 
 impl Loader {
-    /// The entries of the list that is in force, in its order.
-    pub fn entries(&self) -> Vec<EntryStatus> {
-        self.slots.borrow().iter().map(EntryStatus::of).collect()
-    }
-
     /// Why the program is not complete, in one line; nothing if every entry that must run does.
     ///
     /// Failures come first, because they are causes; then the waits, each with a word if no entry looks like a provider.
