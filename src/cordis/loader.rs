@@ -227,13 +227,6 @@ impl Loader {
         }
     }
 
-    fn say_applied(&self) {
-        if let Some(applied) = self.news.take() {
-            self.new_waits(&applied).into_iter().for_each(|it| self.host.emit(&Warning(it)));
-            self.host.emit(&applied);
-        }
-    }
-
     /// A list that is refused does not keep a module from being reloaded that was saved with it.
     async fn look(&self, request: Request) {
         let outcome = self.pass(&request).await;

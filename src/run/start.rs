@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::Program;
 use super::list::{self, notices_saves};
-use crate::cordis::{Applied, Loader, LoaderOptions, loader};
+use crate::cordis::{Applied, Loader, LoaderOptions, loader, plain_name};
 use crate::harness::cli::console::Entered;
 use crate::harness::cli::status::{INTERRUPTED, MISUSED};
 
@@ -101,9 +101,9 @@ impl Program {
             match is_known {
                 _ if !notices_saves(loader) => return self.refuse(&problem).await,
                 true => is_known = false,
-                // What an entry of the list lacks was said when that was applied.
-                false if loader.problem().is_some() => {}
-                false => self.console.warn(&problem),
+                // What it waits for was said when the save was applied.
+                false if leader_waits(loader) => {}
+                false => self.console.warn(&loader.problem().unwrap_or(problem)),
             }
             let entered = tokio::select! {
                 // First: what is typed belongs to the plugin that leads as soon as there is one.
@@ -115,6 +115,11 @@ impl Program {
             return pending().await;
         }
     }
+}
+
+fn leader_waits(loader: &Loader) -> bool {
+    let is_leader = |name: &str| plain_name(name) == "cli";
+    loader.entries().iter().any(|it| is_leader(&it.name) && !it.missing.is_empty())
 }
 
 fn problem_of(loader: &Loader) -> String {

@@ -190,7 +190,7 @@ fn what_nests_deeply_is_a_program_or_an_error() {
 
 #[test]
 fn what_nests_as_deep_as_a_text_can_is_a_program_or_an_error() {
-    nested(NESTS, 20_000);
+    nested(NESTS, 3_000);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn quiet(what: &str) -> String {
 
 /// The list without the watcher.
 fn unwatched(scripts: &[&str]) -> String {
-    list(scripts).lines().filter(|it| !it.contains("hmr")).map(|it| format!("{it}\n")).collect()
+    list(scripts).lines().filter(|it| !it.contains("hmr")).flat_map(|it| [it, "\n"]).collect()
 }
 
 /// Waits until this was told and everything rests; gives all that was told meanwhile.

@@ -3,7 +3,7 @@
 use std::iter::once;
 
 use super::{
-    Applied, Cause, LoadError, Loader, Notice,
+    Applied, Cause, LoadError, Loader, Notice, Warning,
     plan::{Plan, Planned, Step},
 };
 
@@ -44,6 +44,14 @@ impl Loader {
         lines
             .map(|(how, what)| format!("{how}, whatever {file} says: {}", what.join(", ")))
             .collect()
+    }
+
+    /// What was applied is at rest.
+    pub(super) fn say_applied(&self) {
+        if let Some(applied) = self.news.take() {
+            self.new_waits(&applied).into_iter().for_each(|it| self.host.emit(&Warning(it)));
+            self.host.emit(&applied);
+        }
     }
 
     pub(super) fn say(&self, line: String) {

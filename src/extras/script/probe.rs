@@ -33,7 +33,8 @@ fn accepted(text: &Text, module: &Module) {
 }
 
 fn refused(text: &Text, failure: &Failure) {
-    text.must_have(failure.place.as_ref().unwrap_or_else(|| panic!("nowhere: {failure}")));
+    assert!(failure.place.is_some(), "nowhere: {failure}");
+    failure.place.iter().for_each(|it| text.must_have(it));
     assert!(!failure.problem.contains('\n') && failure.problem.len() < 6000, "{failure}");
 }
 
@@ -53,5 +54,74 @@ impl Text {
     fn must_have(&self, place: &Place) {
         let (line, column) = (place.line.checked_sub(1), place.column.checked_sub(1));
         assert!(line.zip(column).is_some_and(|(line, column)| self.has(line, column)), "{place}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::Index, sample::select};
+
+    use super::source;
+
+    /// Words and signs of TypeScript, and some that are none.
+    const WORDS: &str = "( ) [ ] { } < > => = : ; , . ?. ?? ? ! ... ` ${ ' \" / // /* */ a b T 0 1n /a/g let const var \
+        function class extends interface type enum namespace declare abstract async await yield import export default \
+        from as satisfies keyof typeof infer is asserts readonly public private static get set new this super if else \
+        for while do switch case try catch finally return throw break continue in of instanceof void delete null true \
+        unique never any string object global module require accessor override out using @ #a # \\u0061 \\ && || &&= ** \
+        ++ -- += >>>= import( import.meta new.target constructor( <T> <T,> <any> :number !: ?: ()=> =>{ -? +readonly \
+        #! <!-- --> 'use\u{a0}strict' with(a) label: debugger \u{feff} \u{2028} \r \u{0} é 😀";
+
+    const REAL: [&str; 8] = [
+        include_str!("../../../examples/exercise-1-add-a-tool/tool-date.ts"),
+        include_str!("../../../examples/exercise-3-write-a-policy/no-rm-rf.ts"),
+        include_str!("../../../examples/exercise-5-read-only-shell/shell-readonly.ts"),
+        include_str!("../../../examples/llm-in-typescript/llm-chat.ts"),
+        include_str!("../../../examples/mini-harness/echo.ts"),
+        include_str!("prelude/host.js"),
+        include_str!("prelude/schema.js"),
+        include_str!("prelude/inspect.js"),
+    ];
+
+    fn words() -> Vec<&'static str> {
+        WORDS.split(' ').filter(|it| !it.is_empty()).collect()
+    }
+
+    /// What a file becomes when pieces of it go, come, or stand twice, and the rest is cut off.
+    fn damaged(real: &str, damage: &[(Index, Index, &str)], end: Index) -> String {
+        let mut text: Vec<char> = real.chars().collect();
+        text.truncate(end.index(text.len()) + 1);
+        for (at, length, with) in damage {
+            let at = at.index(text.len() + 1);
+            let length = length.index(13).min(text.len() - at);
+            text.splice(at..at + length, with.chars());
+        }
+        text.into_iter().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_are_a_program_or_refused_at_a_place(
+            soup in vec((select(words()), select(vec!["", " ", "\n"])), 0..40),
+        ) {
+            let text: String = soup.iter().flat_map(|(word, gap)| [*word, *gap]).collect();
+            source(text.as_bytes());
+        }
+
+        #[test]
+        fn a_damaged_program_is_one_or_refused_at_a_place(
+            real in select(REAL.to_vec()),
+            damage in vec((any::<Index>(), any::<Index>(), select(words())), 0..5),
+            end in any::<Index>(),
+        ) {
+            source(damaged(real, &damage, end).as_bytes());
+        }
+    }
+
+    #[test]
+    fn what_people_write_is_a_program() {
+        for it in REAL {
+            source(it.as_bytes());
+        }
     }
 }

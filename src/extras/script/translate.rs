@@ -126,7 +126,8 @@ impl File {
     fn refuse(&self, diagnostics: &[OxcDiagnostic]) -> Result<(), Failure> {
         let Some(found) = diagnostics.first() else { return Ok(()) };
         // Of the file as a whole it may be said that it is none.
-        let place = self.place(found.labels.first().map_or(0, |it| it.offset()));
+        let place =
+            self.place(found.labels.first().map_or(0, oxc_diagnostics::LabeledSpan::offset));
         let breaks = |it: char| it.is_control() || "\u{2028}\u{2029}".contains(it);
         let problem = found.message.replace(breaks, "\u{fffd}");
         Err(Failure { problem, place: Some(place), kind: None })

@@ -103,7 +103,7 @@ fn who_waits_after_a_save_is_named_once_with_what_may_have_been_meant() {
         let stage = Stage::new(&test);
         stage.module("lamp", test.probe("lamp").gives("lamp").def());
         stage.module("user", test.probe("user").needs("lamp").def());
-        stage.module("typo", test.probe("typo").needs("lmap").def());
+        stage.module("typo", test.probe("typo").needs("lamps").def());
         let [lamp, user, typo] =
             ["lamp", "user", "typo"].map(|it| format!("- {{ id: {it}, name: {it} }}\n"));
         stage.start(&format!("{lamp}{user}")).await.unwrap();
@@ -117,7 +117,7 @@ fn who_waits_after_a_save_is_named_once_with_what_may_have_been_meant() {
             told.push(stage.told());
         }
 
-        let hint = "`typo` waits for `lmap`, which no entry provides (did you mean `lamp`?)";
+        let hint = "`typo` waits for `lamps`, which no entry provides (did you mean `lamp`?)";
         assert_eq!(told[0], ["applied cordis.yml", hint]);
         assert_eq!(told[1], ["applied cordis.yml (no entry changed)"]);
         assert_eq!(
