@@ -1,7 +1,7 @@
 //! Engines come and go, and nothing is left of them. Each test has a process of its own, so that nobody else's threads
 //! and memory are counted.
 
-use std::{fs, future::poll_fn, task::Poll, time::Duration};
+use std::{env, fs, future::poll_fn, task::Poll, time::Duration};
 
 use serde_json::json;
 

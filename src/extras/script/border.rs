@@ -111,11 +111,8 @@ impl Border {
     /// The same, between two small steps.
     pub(super) fn must_stop_here(&self) -> bool {
         self.steps.set(self.steps.get().wrapping_add(1));
-        if self.steps.get().is_multiple_of(STEPS) {
-            self.must_stop()
-        } else {
-            self.overrun.get() || self.is_stopped()
-        }
+        let is_due = self.steps.get().is_multiple_of(STEPS);
+        if is_due { self.must_stop() } else { self.overrun.get() || self.is_stopped() }
     }
 
     /// Whether what is left of a run may still be run down.

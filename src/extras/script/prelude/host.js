@@ -129,10 +129,10 @@ const topics = {
     try {
       result = callback(...args)
     } catch (error) {
-      return host.answer(call, false, error)
+      return host.answer(call, false, error, callback.place)
     }
     if (typeof result?.then !== 'function') return host.answer(call, true, result, callback.place)
-    result.then(it => host.answer(call, true, it, callback.place), error => host.answer(call, false, error))
+    result.then(it => host.answer(call, true, it, callback.place), error => host.answer(call, false, error, callback.place))
   },
   settle(promise, [works, value]) {
     const waiting = promises.get(promise)
