@@ -63,6 +63,7 @@ list() {
         answer "{\"tools\":[$(tool "t$id")],\"nextCursor\":\"again\"}"
     elif [[ $mode != unlisted ]]; then
         answer "{\"tools\":[$(tools)]}"
+        [[ $mode == restless ]] && tell tools/list_changed
     fi
 }
 
