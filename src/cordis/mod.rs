@@ -40,11 +40,11 @@ pub use self::loader::{
 };
 pub use self::module::{Builtins, ModuleError, ModuleKey, ModuleSource, is_script, plain_name};
 pub use self::mount::{Disposing, Mount};
+pub(crate) use self::plugin::is_checkable;
 pub use self::plugin::{
     Body, Checked, ConfigType, Declared, Needs, NoConfig, Plugin, PluginDef, Secret, ServicePlugin,
     UnknownKey, Unreadable, nearest, object, plugin, secrets_in, service,
 };
-pub(crate) use self::plugin::is_checkable;
 pub use self::report::{Report, What};
 pub use self::service::{Need, Optional, Service, Svc};
 pub use self::waits::Waited;

@@ -96,7 +96,8 @@ fn define(stem: &str, program: Arc<Program>) -> Result<PluginDef, Failure> {
     let (engine, Exports { name, inject, schema }, requests) = Engine::load(program.clone())?;
     let first: Rc<RefCell<Option<Loaded>>> = Rc::new(RefCell::new(Some((engine, requests))));
     if schema.as_ref().is_some_and(bridge::fetch::grants_itself) {
-        let problem = "`Config` gives `allow` a default; whom a script may fetch from only its entry says";
+        let problem =
+            "`Config` gives `allow` a default; whom a script may fetch from only its entry says";
         return Err(Failure::new(problem));
     }
     let schema = bridge::fetch::with_allow(schema);

@@ -233,7 +233,10 @@ fn d_63_a_schema_of_a_script_gives_it_no_hosts() {
 
             let refused = world.refused("own.js", &source);
 
-            assert!(refused.contains("whom a script may fetch from only its entry says"), "{refused}");
+            assert!(
+                refused.contains("whom a script may fetch from only its entry says"),
+                "{refused}"
+            );
         }
         let none = "export const Config = { properties: { allow: { default: [] } } }; export function apply() {}";
         world.script("none.js", none).await;
@@ -269,7 +272,11 @@ fn so_many_requests_of_a_script_are_under_way_at_a_time_and_the_others_wait() {
         let address = format!("127.0.0.1:{port}");
 
         world
-            .script_with("many.js", source, json!({ "allow": [address], "url": format!("http://{address}/") }))
+            .script_with(
+                "many.js",
+                source,
+                json!({ "allow": [address], "url": format!("http://{address}/") }),
+            )
             .await;
 
         assert_eq!(world.noted(), ["x".repeat(100)]);

@@ -6,7 +6,10 @@
 use std::{cell::RefCell, fs, rc::Rc, time::Duration};
 
 use nano_cordis::{
-    cordis::{Builtins, Context, ModuleError, ModuleSource, Mount, Notice, PluginDef, State, Warning, plugin},
+    cordis::{
+        Builtins, Context, ModuleError, ModuleSource, Mount, Notice, PluginDef, State, Warning,
+        plugin,
+    },
     extras::script::Scripts,
     harness::{
         agent_loop, approval,

@@ -12,8 +12,7 @@ use crate::cordis::guard::{Foreign, Guarded};
 pub(super) type Wrapping<E> =
     dyn Fn(Context, Rc<<E as Waterfall>::Input>, Next<E>) -> Foreign<<E as Waterfall>::Output>;
 type Tail<E> = dyn Fn(Rc<<E as Waterfall>::Input>) -> Foreign<<E as Waterfall>::Output>;
-type Heard<E> =
-    dyn Fn(&Rc<<E as Waterfall>::Input>, &Result<<E as Waterfall>::Output, BoxError>);
+type Heard<E> = dyn Fn(&Rc<<E as Waterfall>::Input>, &Result<<E as Waterfall>::Output, BoxError>);
 
 /// The rest of a waterfall, as seen by one listener. It can be called again, kept, and called later.
 // Differs: in Cordis all listeners share one cursor, so that a second call goes on where the first ended.

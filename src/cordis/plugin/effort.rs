@@ -48,8 +48,10 @@ impl<'a> Effort<'a> {
         match schema {
             Value::Array(list) => list.iter().for_each(|it| self.read(it)),
             Value::Object(map) => {
-                self.refers |= ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|it| map.contains_key(*it));
-                self.is_split |= map.get("$id").is_some_and(Value::is_string) && !std::ptr::eq(schema, self.root);
+                self.refers |=
+                    ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|it| map.contains_key(*it));
+                self.is_split |= map.get("$id").is_some_and(Value::is_string)
+                    && !std::ptr::eq(schema, self.root);
                 for word in ["$anchor", "$dynamicAnchor"] {
                     let name = map.get(word).and_then(Value::as_str);
                     self.names.extend(name.map(|it| (it, schema)));
@@ -102,8 +104,12 @@ impl<'a> Effort<'a> {
                 let each = part.as_array().into_iter().flatten();
                 each.fold(0, |sum, it| self.within(it, value).saturating_add(sum))
             }
-            "items" | "contains" | "additionalItems" | "additionalProperties"
-            | "unevaluatedItems" | "unevaluatedProperties" => self.within(part, value),
+            "items"
+            | "contains"
+            | "additionalItems"
+            | "additionalProperties"
+            | "unevaluatedItems"
+            | "unevaluatedProperties" => self.within(part, value),
             _ => 0,
         }
     }
@@ -165,8 +171,9 @@ mod tests {
     /// Each definition refers to the next one twice.
     fn twice(word: &str, depth: usize) -> Value {
         let next = |at: usize| json!({ "$ref": format!("#/$defs/d{}", at + 1) });
-        let mut defs: serde_json::Map<_, _> =
-            (0..depth).map(|at| (format!("d{at}"), json!({ word: [next(at), next(at)] }))).collect();
+        let mut defs: serde_json::Map<_, _> = (0..depth)
+            .map(|at| (format!("d{at}"), json!({ word: [next(at), next(at)] })))
+            .collect();
         defs.insert(format!("d{depth}"), json!({ "type": "object" }));
         json!({ "$defs": defs, "$ref": "#/$defs/d0" })
     }
@@ -177,7 +184,8 @@ mod tests {
 
     #[test]
     fn what_grows_with_each_step_is_not_checked() {
-        let again = json!({ "additionalProperties": { "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] } });
+        let again =
+            json!({ "additionalProperties": { "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] } });
         let named = json!({ "$anchor": "x", "additionalProperties": { "anyOf": [{ "$ref": "#x" }, { "$ref": "#x" }] } });
         let own = json!({ "$defs": { "a": { "$id": "b" } }, "properties": { "a": { "$ref": "#/$defs/a" } } });
 
@@ -197,7 +205,8 @@ mod tests {
     fn what_people_write_is_checked() {
         let tree = json!({ "properties": { "left": { "$ref": "#" }, "right": { "$ref": "#" }, "all": { "items": { "$ref": "#" } } } });
         let itself = json!({ "$ref": "#" });
-        let schema = json!({ "properties": { "s": { "$ref": "http://json-schema.org/draft-07/schema#" } } });
+        let schema =
+            json!({ "properties": { "s": { "$ref": "http://json-schema.org/draft-07/schema#" } } });
         let list = json!({ "$defs": { "a n<b>": { "type": "number" } }, "properties": { "all": { "items": { "$ref": "#/$defs/a%20n%3Cb>" } } } });
         let plain = json!({ "properties": { "all": { "items": { "type": "number" } } } });
         let leaf = json!({ "left": { "left": {}, "right": {} }, "all": [{ "all": [] }] });

@@ -91,7 +91,9 @@ pub(super) fn read(line: &[u8], has_begun: bool) -> Heard {
         return Heard::Nothing;
     }
     let found = str::from_utf8(line).ok().and_then(|it| message(it, has_begun));
-    found.or_else(|| line.starts_with(b"{").then(|| mended(line, has_begun))?).unwrap_or(Heard::Noise)
+    found
+        .or_else(|| line.starts_with(b"{").then(|| mended(line, has_begun))?)
+        .unwrap_or(Heard::Noise)
 }
 
 fn mended(line: &[u8], has_begun: bool) -> Option<Heard> {

@@ -70,10 +70,11 @@ fn d_31_asking_again_until_nobody_refuses_refuses_the_call() {
             Verdict::Allow => Ok(Verdict::Allow),
         });
         it.mount("asks again", &asks_again).await;
-        let refuses_once = before(async move |_, next: Next<PreExecute>| match refused.replace(true) {
-            false => Ok(deny("not at first")),
-            true => next.run().await,
-        });
+        let refuses_once =
+            before(async move |_, next: Next<PreExecute>| match refused.replace(true) {
+                false => Ok(deny("not at first")),
+                true => next.run().await,
+            });
         it.mount("policy", &refuses_once).await;
 
         let result = it.call("rm", "{}").await;
