@@ -6,5 +6,5 @@ mod ending;
 mod large;
 mod lists;
 mod lost;
-pub(crate) mod rig;
+mod rig;
 mod start;

@@ -12,7 +12,7 @@ use std::{
 use thiserror::Error;
 use tokio::{
     select,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +39,9 @@ const HELD: Duration = Duration::from_mins(1);
 const APART: Duration = Duration::from_millis(200);
 /// Changes of the list of tools that come in a row are one.
 const ROW: Duration = Duration::from_millis(50);
+/// A server that goes on and on about changes is listened to less and less often, until it has been still for so many times
+/// the last pause.
+const SELDOM: u32 = 10;
 /// How much of what a server said a message repeats, in characters.
 const SAID: usize = 300;
 
@@ -173,7 +176,15 @@ impl Keeper {
         let (Some(process), Some(connection)) = (&mut self.process, &self.connection) else {
             return "it has not started".into();
         };
+        // When the list is to be read again, what the next pause before that is, and when it was read last.
+        let (mut due, mut pause, mut read) = (None, ROW, Instant::now());
         loop {
+            let news = async {
+                match due {
+                    Some(at) => sleep_until(at).await,
+                    None => connection.changed().await,
+                }
+            };
             select! {
                 biased;
                 () = connection.over() => {
@@ -189,12 +200,17 @@ impl Keeper {
                     timeout(APART, connection.over()).await.ok();
                     break with_complaints(&how, process).await;
                 }
-                () = connection.changed() => {
-                    sleep(ROW).await;
+                () = news => {
+                    if due.is_none() {
+                        pause = if read.elapsed() > pause * SELDOM { ROW } else { pause };
+                        due = Some(Instant::now() + pause);
+                        continue;
+                    }
                     match connection.relist(&self.server.name).await {
                         Ok(offers) => table.later(offers),
                         Err(err) => tracing::warn!("the list of tools was not read: {err}"),
                     }
+                    (due, pause, read) = (None, (pause * 2).min(LONGEST), Instant::now());
                 }
             }
         }

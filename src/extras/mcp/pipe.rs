@@ -29,8 +29,6 @@ const LINE: usize = 16 << 20;
 /// So much may come within a minute that answers nothing.
 const UNASKED: usize = 64 << 20;
 const MINUTE: Duration = Duration::from_mins(1);
-/// So many messages may wait for a server to read them.
-const WAITING: usize = 256;
 /// So much of what is no message is remembered, for the message about it.
 const HEARD: usize = 300;
 
@@ -48,17 +46,6 @@ struct State {
     since: Option<Instant>,
     heard: Vec<u8>,
     broken: Option<String>,
-    /// Messages on their way to the server.
-    waiting: usize,
-}
-
-/// A message on its way, counted as long as it is.
-struct Waiting(Flow);
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.state().waiting -= 1;
-    }
 }
 
 impl Flow {
@@ -93,17 +80,6 @@ impl Flow {
         };
         state.broken = Some(broken);
         false
-    }
-
-    /// Counts a message to the server. Whoever asks for more than it hears the answers to would fill the memory.
-    fn send(&self) -> Waiting {
-        let mut state = self.state();
-        state.waiting += 1;
-        if state.waiting > WAITING {
-            state.broken = Some("it does not read what it is sent".to_owned());
-            self.over.cancel();
-        }
-        Waiting(self.clone())
     }
 
     fn hear(&self, line: &[u8]) {
@@ -168,9 +144,7 @@ impl Transport<RoleClient> for Pipe {
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (stdin, over) = (Arc::clone(&self.stdin), self.flow.over.clone());
-        let waiting = self.flow.send();
         async move {
-            let _waiting = waiting;
             let line = wire::line(message)?;
             let write = async {
                 let mut stdin = stdin.lock().await;

@@ -71,8 +71,6 @@ pub(super) struct Bridge {
     /// Hosts that the script may talk to.
     allow: Vec<String>,
     fetches: Semaphore,
-    /// Shared by all plugins that it has mounted.
-    children: Rc<()>,
     last: Cell<u32>,
     contexts: RefCell<HashMap<u32, Context>>,
     undos: RefCell<HashMap<u32, Undo>>,
@@ -138,7 +136,6 @@ impl Bridge {
             env: ctx.get::<Env>().map(|it| it.shared()),
             allow: allow.filter_map(|it| it.as_str().map(str::to_ascii_lowercase)).collect(),
             fetches: Semaphore::new(fetch::AT_A_TIME),
-            children: Rc::default(),
             last: Cell::new(ROOT),
             contexts: RefCell::new(HashMap::from([(ROOT, ctx.clone())])),
             undos: RefCell::default(),

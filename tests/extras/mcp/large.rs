@@ -87,7 +87,7 @@ fn a_list_of_many_small_things_takes_little_more_than_its_line() {
 
         let said = it.take_said();
         let why = "the tool `t16` is left out: all schemas of a server may be 1000000 bytes long";
-        assert_eq!((it.tools.names().len(), said.len()), (16, 224));
+        assert_eq!((it.tools.names().len(), said.len()), (16, 21));
         assert_eq!(said[0], format!("! mcp `x`: {why}"));
     });
 }

@@ -1,5 +1,7 @@
 //! Lists of tools: pages, names, schemas and descriptions of strangers, and changes while the agent runs.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::rig::{Rig, rig};
@@ -184,6 +186,19 @@ fn d_64_a_changed_list_takes_effect_at_the_next_turn() {
 
         assert_eq!(within, ["mcp__x__do", "mcp__x__old"]);
         assert_eq!(after, ["mcp__x__do", "mcp__x__new"]);
+    });
+}
+
+#[test]
+fn a_server_that_says_all_the_time_that_its_list_has_changed_is_asked_less_and_less_often() {
+    rig(async |it| {
+        let begun = Instant::now();
+        it.serve("restless", json!({})).await;
+
+        it.listed(7).await;
+
+        // The sum of the pauses before: each is twice the one before it.
+        assert!(begun.elapsed() >= Duration::from_millis(50 + 100 + 200 + 400 + 800));
     });
 }
 

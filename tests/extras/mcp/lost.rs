@@ -110,19 +110,6 @@ fn talk_without_end_stops_the_server_with_the_reason() {
 }
 
 #[test]
-fn a_server_that_asks_and_does_not_listen_is_stopped_with_the_reason() {
-    rig(async |it| {
-        it.serve("plain", json!({})).await;
-
-        let result = it.call("beg").await;
-
-        let why = "it does not read what it is sent";
-        assert!(result.is_error && result.content.contains(why), "{result:?}");
-        assert_eq!(it.hear(2).await, lines(why));
-    });
-}
-
-#[test]
 fn a_server_that_does_not_come_back_is_tried_again_in_silence() {
     rig(async |it| {
         it.serve("once", json!({})).await;

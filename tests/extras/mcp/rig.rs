@@ -156,10 +156,6 @@ impl Rig {
         self.said.borrow().clone()
     }
 
-    pub(crate) fn take_reports(&self) -> Vec<String> {
-        self.reports.take()
-    }
-
     pub(crate) fn take_said(&self) -> Vec<String> {
         self.said.take()
     }

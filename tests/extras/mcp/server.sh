@@ -32,7 +32,6 @@ call() {
         line) head -c 40000000 /dev/zero | tr '\0' x ;;
         chatter) x=$(printf 'x%.0s' {1..60000}); while say '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1,"message":"'"$x"'"}}'; do :; done ;;
         noise) yes "$(printf 'no message%.0s' {1..1000})" ;;
-        beg) yes '{"jsonrpc":"2.0","id":1,"method":"roots/list"}' ;;
         complain) head -c 3000000 /dev/zero | tr '\0' '\n' >&2; text complained ;;
         child) sleep 1000 > /dev/null 2>&1 & echo $! >> "$folder/pids"; text started ;;
         daemon)
@@ -63,6 +62,7 @@ list() {
         answer "{\"tools\":[$(tool "t$id")],\"nextCursor\":\"again\"}"
     elif [[ $mode != unlisted ]]; then
         answer "{\"tools\":[$(tools)]}"
+        [[ $mode == restless ]] && tell tools/list_changed
     fi
 }
 

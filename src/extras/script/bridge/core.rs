@@ -11,9 +11,6 @@ use crate::{
     extras::script::console,
 };
 
-/// So many plugins may a script mount: one that mounts itself, or two of its kind, would never end.
-const CHILDREN: usize = 1_000;
-
 type Body = LocalBoxFuture<'static, Result<Option<Cleanup>, BoxError>>;
 
 impl Bridge {
@@ -79,12 +76,7 @@ impl Bridge {
         config: &Value,
     ) -> Done {
         let (ctx, start, bridge) = (self.context(ctx)?, self.function(start)?, self.clone());
-        let child = self.children.clone();
-        if Rc::strong_count(&child) > CHILDREN {
-            return Err(format!("{CHILDREN} plugins of this script are mounted already"));
-        }
         let begin = move |ctx: Context, config: Value| {
-            let _alive = &child;
             let (bridge, start) = (bridge.clone(), start.clone());
             let body: Body = Box::pin(async move {
                 let number = bridge.name_context(ctx.clone());
