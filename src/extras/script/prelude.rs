@@ -79,7 +79,7 @@ pub(super) fn load<'js>(ctx: &Ctx<'js>, name: &str) -> Option<Result<Module<'js,
 
 /// A module that few scripts need: what it exports. It is loaded when the prelude asks for it the first time.
 #[expect(clippy::needless_pass_by_value, reason = "so the engine hands them over")]
-pub(super) fn part<'js>(ctx: Ctx<'js>, name: String) -> Result<Object<'js>> {
+pub(super) fn part(ctx: Ctx<'_>, name: String) -> Result<Object<'_>> {
     let text = format!("export * as it from 'nano-cordis/{name}'");
     let (module, evaluated) = Module::declare(ctx.clone(), ENTRY, text)?.eval()?;
     // No module of the prelude waits for anything.
