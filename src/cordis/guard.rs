@@ -51,12 +51,14 @@ pub(super) fn call_in<T>(run: Run, f: impl FnOnce() -> T) -> Result<T, Panic> {
     outcome
 }
 
+type Heard<T> = dyn FnOnce(&Result<T, BoxError>);
+
 /// A future of foreign code: each poll is guarded, and is part of the run.
 pub(super) struct Guarded<T> {
     run: Option<Run>,
     future: Foreign<T>,
     /// Told what came of it.
-    heard: Option<Box<dyn FnOnce(&Result<T, BoxError>)>>,
+    heard: Option<Box<Heard<T>>>,
 }
 
 impl<T> Guarded<T> {

@@ -71,10 +71,11 @@ fn d_31_asking_again_until_nobody_refuses_refuses_the_call() {
         });
         it.mount("asks again", &asks_again).await;
         let refuses_once =
-            before(async move |_, next: Next<PreExecute>| match refused.replace(true) {
-                false => Ok(deny("not at first")),
-                true => next.run().await,
-            });
+            before(
+                async move |_, next: Next<PreExecute>| {
+                    if refused.replace(true) { next.run().await } else { Ok(deny("not at first")) }
+                },
+            );
         it.mount("policy", &refuses_once).await;
 
         let result = it.call("rm", "{}").await;
