@@ -16,10 +16,14 @@ pub(crate) fn rows() {
     clone_row();
 }
 
+/// The published binary, where it has been built.
+pub(crate) fn published() -> PathBuf {
+    target().join("dist/nano-cordis")
+}
+
 /// Measures the published binary, if it has been built.
 pub(crate) fn size_row() {
-    let binary = target().join("dist/nano-cordis");
-    match fs::metadata(&binary) {
+    match fs::metadata(published()) {
         #[expect(clippy::cast_precision_loss, reason = "no binary is that large")]
         Ok(it) => row("binary of the profile dist", it.len() as f64 / 1e6, "MB", 14.0),
         Err(_) => eprintln!("the binary's size: run with `-- --builds`, it is not there yet"),

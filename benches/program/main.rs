@@ -3,7 +3,8 @@
 //! Each line is `name`, `value`, `unit`, `goal`, and `ok` or `short`, separated by tabs. Every run is a process of its own
 //! in an empty folder, against a server on the loopback interface; CPU is that of the process and of the commands it ran.
 //! Run it with `cargo bench --bench program`; with `-- --builds` it also makes the small binary and a fresh clone, which
-//! takes minutes. The machine matters: compare ratios in one run, never a single time with one of another machine.
+//! takes minutes; with `-- --published` all rows are those of the small binary, as `cargo build --profile dist` has left it.
+//! The machine matters: compare ratios in one run, never a single time with one of another machine.
 //!
 //! Watch for: each run is started by this program again (`measure.rs`), because the system adds up what all children used.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "its output is its purpose")]
@@ -29,6 +30,9 @@ fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
     if arguments.first().is_some_and(|it| it == "--measure") {
         return measure::run(&arguments[1..]);
+    }
+    if arguments.iter().any(|it| it == "--published") {
+        measure::choose(builds::published());
     }
     let server = Server::start();
     start_row();

@@ -4,8 +4,9 @@
 
 use std::env;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -21,13 +22,24 @@ pub(crate) struct Cost {
     pub(crate) peak_mib: f64,
 }
 
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on another build of the program is measured than the one that cargo has just made.
+pub(crate) fn choose(program: PathBuf) {
+    PROGRAM.set(program).expect("it is chosen once");
+}
+
+fn program() -> &'static Path {
+    PROGRAM.get_or_init(|| env!("CARGO_BIN_EXE_nano-cordis").into())
+}
+
 /// Runs the program in a folder with an input; it must end well.
 pub(crate) fn measured(folder: &Path, input: &str, arguments: &[&str]) -> Cost {
     let input_file = folder.join("input");
     std::fs::write(&input_file, input).expect("the folder is ours");
     let this = env::current_exe().expect("this program");
     let mut command = Command::new(this);
-    command.arg("--measure").args(arguments).current_dir(folder);
+    command.arg("--measure").arg(program()).args(arguments).current_dir(folder);
     let input = File::open(&input_file).expect("it was just written");
     let output = command.stdin(input).output().expect("it starts again");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -42,7 +54,8 @@ pub(crate) fn measured(folder: &Path, input: &str, arguments: &[&str]) -> Cost {
 /// The other side of [`measured`].
 pub(crate) fn run(arguments: &[String]) {
     let begin = Instant::now();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nano-cordis"));
+    let (program, arguments) = arguments.split_first().expect("the other side names it");
+    let mut command = Command::new(program);
     let status =
         command.args(arguments).stdout(Stdio::null()).status().expect("the program starts");
     let wall = begin.elapsed();
