@@ -93,7 +93,7 @@ impl ModuleSource for Scripts {
     }
 }
 
-type Loaded = (Engine, tokio::sync::mpsc::Receiver<engine::Request>);
+type Loaded = (Engine, tokio::sync::mpsc::Receiver<Box<engine::Request>>);
 
 /// The plugin that a program is. The engine that told what it exports serves the first start.
 fn define(stem: &str, program: Arc<Program>) -> Result<PluginDef, Failure> {
@@ -105,10 +105,12 @@ fn define(stem: &str, program: Arc<Program>) -> Result<PluginDef, Failure> {
         return Err(Failure::new(problem));
     }
     let schema = bridge::fetch::with_allow(schema);
-    let marked = schema.clone();
+    // Few mark anything as secret; the others need not be there twice.
+    let marked = schema.to_string().contains("\"writeOnly\"").then(|| schema.clone());
     let start = move |ctx: Context, config: Value| {
         let (program, loaded) = (program.clone(), first.take());
-        let mut secrets = secrets_in(&config, &marked);
+        let secrets = marked.as_ref().map(|schema| secrets_in(&config, schema));
+        let mut secrets = secrets.unwrap_or_default();
         secrets.retain(|it| can_be_secret(it));
         let body = async move {
             for secret in secrets {

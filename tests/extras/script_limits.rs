@@ -20,7 +20,6 @@ fn a_tool_that_does_not_end_is_stopped_and_the_next_call_works() {
     stopped(&[
         ("while (true) {}", OVERRUN),
         ("for (;;) await null", OVERRUN),
-        ("const f = () => Promise.resolve().then(f); await f()", "no memory left"),
         ("/^(a+)+$/.test('a'.repeat(64) + 'b')", OVERRUN),
         ("return { get x() { while (true) {} } }", OVERRUN),
         ("return { toJSON() { while (true) {} } }", OVERRUN),
@@ -29,6 +28,7 @@ fn a_tool_that_does_not_end_is_stopped_and_the_next_call_works() {
     ]);
 }
 
+/// Where that takes many small steps, most of the memory goes at once: what meets one limit is far from the other.
 #[test]
 fn a_tool_that_hoards_or_goes_too_deep_is_stopped_and_the_next_call_works() {
     stopped(&[
@@ -40,13 +40,24 @@ fn a_tool_that_hoards_or_goes_too_deep_is_stopped_and_the_next_call_works() {
         ),
         ("const all = []; for (;;) all.push('x'.repeat(1e6) + all.length)", MEMORY),
         ("const all = []; for (;;) all.push({})", MEMORY),
+        (
+            "const most = new ArrayBuffer(60 << 20)
+             const f = () => Promise.resolve().then(f)
+             await f()
+             return most.byteLength",
+            "no memory left",
+        ),
         ("return new ArrayBuffer(1e9)", MEMORY),
         ("return new Uint8Array(1e8).length", MEMORY),
         ("let s = 'x'; for (;;) s += s", "Error"),
         ("const s = 'x'.repeat(1e6); return Array(100).fill(s)", "larger than 16 MiB"),
         ("return new Array(4e9)", "larger than 16 MiB"),
         ("let a = 1; for (let i = 0; i < 60; i++) a = [a, a]; return a", "larger than 16 MiB"),
-        ("return JSON.stringify(Array(1e5).fill('x'.repeat(1e4)))", MEMORY),
+        (
+            "const most = new ArrayBuffer(60 << 20)
+             return JSON.stringify(Array(1e5).fill('x'.repeat(1e4))) + most.byteLength",
+            MEMORY,
+        ),
         ("for (let i = 0; i < 1e6; i++) setTimeout(() => {}, 1e6)", "10000 timers are set already"),
     ]);
 }

@@ -97,6 +97,24 @@ fn a_class_of_the_prelude_is_a_plugin() {
     });
 }
 
+#[test]
+fn a_part_that_could_not_be_loaded_is_loaded_the_next_time() {
+    run(async |app| {
+        app.tools().await;
+        let body = "
+  let failed = 0
+  const deep = () => {
+    try { deep() } catch {}
+    try { structuredClone({}) } catch { failed++ }
+  }
+  deep()
+  return `${failed > 0} ${structuredClone([5])}`";
+        app.mount(&tool(body)).await;
+
+        assert_eq!(app.call("probe").await, "true 5");
+    });
+}
+
 /// Processor time of the thread of the script so far, in ns, once it sleeps.
 async fn work_until_asleep() -> u64 {
     loop {

@@ -4,7 +4,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     rc::Rc,
     sync::{
         Arc,
@@ -45,7 +45,7 @@ pub(super) struct Border {
     pub(super) program: Arc<Program>,
     pub(super) timers: Timers,
     stop: Arc<AtomicBool>,
-    pub(super) outbox: requests::Sender<Request>,
+    pub(super) outbox: requests::Sender<Box<Request>>,
     /// Where it is heard while it is loaded.
     pub(super) teller: mpsc::SyncSender<Telling>,
     /// While it is loaded the agent waits for the script, so the script cannot wait for the agent.
@@ -66,7 +66,7 @@ impl Border {
     pub(super) fn new(
         program: Arc<Program>,
         stop: Arc<AtomicBool>,
-        outbox: requests::Sender<Request>,
+        outbox: requests::Sender<Box<Request>>,
         teller: mpsc::SyncSender<Telling>,
     ) -> Self {
         Self {
@@ -181,9 +181,7 @@ impl Border {
     }
 
     pub(super) fn note_rejection(&self, promise: &Value<'_>, reason: &Value<'_>, is_handled: bool) {
-        let mut hasher = DefaultHasher::new();
-        promise.hash(&mut hasher);
-        let key = hasher.finish();
+        let key = BuildHasherDefault::<DefaultHasher>::default().hash_one(promise);
         if is_handled {
             self.rejections.borrow_mut().remove(&key);
         } else {
@@ -208,7 +206,7 @@ impl Border {
         let args = vec![failure.to_string().into()];
         let request = Request { operation: "complain".to_owned(), args, answer: Answer::Later(0) };
         // If the agent is so far behind, it has been told enough.
-        drop(self.outbox.try_send(request));
+        drop(self.outbox.try_send(Box::new(request)));
     }
 
     /// The functions that the prelude works with; nobody else sees them.
@@ -243,7 +241,9 @@ impl Border {
         let border = self.clone();
         let explain = move |thrown: Value<'js>| border.thrown(&thrown).to_string();
         host.set("explain", Function::new(ctx.clone(), explain)?)?;
-        host.set("part", Function::new(ctx.clone(), prelude::part)?)?;
+        let border = self.clone();
+        let part = move |ctx: Ctx<'js>, name: String| prelude::part(&border, &ctx, &name);
+        host.set("part", Function::new(ctx.clone(), part)?)?;
         let border = self.clone();
         let log = move |level: String, text: String| border.print(level, text);
         host.set("log", Function::new(ctx.clone(), log)?)?;
@@ -280,7 +280,7 @@ impl Border {
         }
         let args = value::list_from_js(args).map_err(|it| Exception::throw_type(ctx, &it))?;
         let request = Request { operation, args, answer };
-        let sent = self.outbox.blocking_send(request);
+        let sent = self.outbox.blocking_send(Box::new(request));
         sent.map_err(|_| Exception::throw_message(ctx, "the plugin is not running"))
     }
 

@@ -98,7 +98,7 @@ impl Reply {
 }
 
 /// What the script asks for. When nobody does it any more, its last words are still heard.
-struct Requests(Receiver<Request>);
+struct Requests(Receiver<Box<Request>>);
 
 impl Drop for Requests {
     fn drop(&mut self) {
@@ -115,7 +115,7 @@ impl Bridge {
     pub(super) async fn start(
         ctx: Context,
         engine: Engine,
-        requests: Receiver<Request>,
+        requests: Receiver<Box<Request>>,
         config: Value,
     ) -> Result<Option<Cleanup>, BoxError> {
         let bridge = Rc::new(Self::new(&ctx, engine, &config));
@@ -209,9 +209,10 @@ impl Bridge {
     }
 
     /// Works off requests until the plugin unloads. What takes time goes on beside them.
-    async fn serve(self: Rc<Self>, requests: Receiver<Request>) {
+    async fn serve(self: Rc<Self>, requests: Receiver<Box<Request>>) {
         let mut requests = Requests(requests);
-        while let Some(Request { operation, args, answer }) = requests.0.recv().await {
+        while let Some(request) = requests.0.recv().await {
+            let Request { operation, args, answer } = *request;
             match self.handle(&operation, &args) {
                 Reply::Now(outcome) => self.answer(answer, outcome),
                 Reply::Later(work) => {

@@ -25,7 +25,7 @@ impl Border {
         if self.loading.get() {
             drop(self.teller.send(Telling::Said(request)));
         } else {
-            drop(self.outbox.blocking_send(request));
+            drop(self.outbox.blocking_send(Box::new(request)));
         }
     }
 }

@@ -88,7 +88,7 @@ pub(super) enum Telling {
 
 /// The handle of an engine. The engine ends when this is dropped.
 pub(super) struct Engine {
-    inbox: Option<Sender<Message>>,
+    inbox: Option<Sender<Box<Message>>>,
     backlog: Arc<Backlog>,
     stop: Arc<AtomicBool>,
     ended: Option<oneshot::Receiver<()>>,
@@ -102,7 +102,8 @@ pub(super) struct Backlog {
     awake: AtomicBool,
 }
 
-/// As many requests may wait until the script has to.
+/// As many requests may wait until the script has to. Channels keep room for more than that, so what goes through them is
+/// boxed.
 const WAITING: usize = 16;
 /// And so many calls, of so much text, until no more is taken.
 const BACKLOG: (usize, usize) = (4096, 32 << 20);
@@ -117,7 +118,7 @@ impl Engine {
     /// Runs the top level of a script, and waits for its end.
     pub(super) fn load(
         program: Arc<Program>,
-    ) -> Result<(Self, Exports, requests::Receiver<Request>), Failure> {
+    ) -> Result<(Self, Exports, requests::Receiver<Box<Request>>), Failure> {
         let (inbox, messages) = mpsc::channel();
         let (outbox, requests) = requests::channel(WAITING);
         let (teller, telling) = mpsc::sync_channel(WAITING);
@@ -189,7 +190,7 @@ impl Engine {
     fn send(&self, message: Message) {
         if let Some(inbox) = &self.inbox {
             // It may have ended, and then nobody is there to be told.
-            drop(inbox.send(message));
+            drop(inbox.send(Box::new(message)));
         }
     }
 

@@ -54,7 +54,7 @@ impl Machine {
     pub(super) fn load(
         program: Arc<Program>,
         stop: Arc<AtomicBool>,
-        outbox: requests::Sender<Request>,
+        outbox: requests::Sender<Box<Request>>,
         teller: SyncSender<Telling>,
     ) -> Result<(Self, Exports), Failure> {
         let broken = |err: rquickjs::Error| Failure::new(format!("no engine: {err}"));
@@ -124,7 +124,7 @@ impl Machine {
     }
 
     /// Works until nobody can send a message any more. Timers and messages take turns, so that neither holds up the other.
-    pub(super) fn serve(self, inbox: &Receiver<Message>, backlog: &Backlog) {
+    pub(super) fn serve(self, inbox: &Receiver<Box<Message>>, backlog: &Backlog) {
         let mut has_heard = false;
         while !self.border.is_stopped() {
             if let Err(failure) = self.fire() {
@@ -135,7 +135,7 @@ impl Machine {
             let message = if has_heard { at_once(inbox, pause) } else { sometime(inbox, pause) };
             has_heard = message.is_ok();
             match message {
-                Ok(message) => self.receive(message, backlog),
+                Ok(message) => self.receive(*message, backlog),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -228,9 +228,9 @@ pub(super) const ENTRY: &str = "(entry)";
 
 /// A message that follows the last one closely; it is looked for until a timer is due, at the longest.
 fn at_once(
-    inbox: &Receiver<Message>,
+    inbox: &Receiver<Box<Message>>,
     pause: Option<Duration>,
-) -> Result<Message, RecvTimeoutError> {
+) -> Result<Box<Message>, RecvTimeoutError> {
     let look = || match inbox.try_recv() {
         Ok(message) => Some(Ok(message)),
         Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
@@ -241,9 +241,9 @@ fn at_once(
 
 /// A message; it is waited for until a timer is due.
 fn sometime(
-    inbox: &Receiver<Message>,
+    inbox: &Receiver<Box<Message>>,
     pause: Option<Duration>,
-) -> Result<Message, RecvTimeoutError> {
+) -> Result<Box<Message>, RecvTimeoutError> {
     match pause {
         Some(pause) => inbox.recv_timeout(pause),
         None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),

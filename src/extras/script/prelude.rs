@@ -16,23 +16,28 @@ use rquickjs::{
     module::{Declared, WriteOptions},
 };
 
-use super::machine::ENTRY;
+use super::{border::Border, machine::ENTRY};
 use crate::{cordis::plugin, harness::shell_local};
 
 /// Names and modules.
-static PRELUDE: [(&str, Part); 16] = [
+static PRELUDE: [(&str, Part); 21] = [
     ("nano-cordis", Part::new(|| include_str!("prelude/index.js").into())),
     ("nano-cordis/host", Part::new(|| include_str!("prelude/host.js").into())),
+    ("nano-cordis/abort", Part::new(|| include_str!("prelude/abort.js").into())),
+    ("nano-cordis/children", Part::new(|| include_str!("prelude/children.js").into())),
     ("nano-cordis/config", Part::new(|| include_str!("prelude/config.js").into())),
+    ("nano-cordis/console", Part::new(|| include_str!("prelude/console.js").into())),
     ("nano-cordis/context", Part::new(|| include_str!("prelude/context.js").into())),
+    ("nano-cordis/effects", Part::new(|| include_str!("prelude/effects.js").into())),
     ("nano-cordis/events", Part::new(|| include_str!("prelude/events.js").into())),
-    ("nano-cordis/inspect", Part::new(|| include_str!("prelude/inspect.js").into())),
     ("nano-cordis/natives", Part::new(|| include_str!("prelude/natives.js").into())),
+    ("nano-cordis/offers", Part::new(|| include_str!("prelude/offers.js").into())),
     ("nano-cordis/plugins", Part::new(|| include_str!("prelude/plugins.js").into())),
     ("nano-cordis/schema", Part::new(|| include_str!("prelude/schema.js").into())),
     ("nano-cordis/service", Part::new(|| include_str!("prelude/service.js").into())),
     ("nano-cordis/services", Part::new(|| include_str!("prelude/services.js").into())),
     ("nano-cordis/session", Part::new(|| include_str!("prelude/session.js").into())),
+    ("nano-cordis/tools", Part::new(|| include_str!("prelude/tools.js").into())),
     ("nano-cordis/web", Part::new(|| include_str!("prelude/web.js").into())),
     ("nano-cordis/shell-config", Part::new(shell_config)),
     ("cordis", Part::new(|| "export * from 'nano-cordis'".into())),
@@ -70,7 +75,7 @@ pub(super) fn has(name: &str) -> bool {
 
 /// The module of this name, if it is one of the prelude.
 pub(super) fn load<'js>(ctx: &Ctx<'js>, name: &str) -> Option<Result<Module<'js, Declared>>> {
-    let part = find(name)?;
+    let (name, part) = find(name)?;
     Some(match part.compiled.get() {
         Some(_) => Bundle(&PRELUDE[..]).load(ctx, name, None),
         None => part.compile(ctx, name),
@@ -78,17 +83,19 @@ pub(super) fn load<'js>(ctx: &Ctx<'js>, name: &str) -> Option<Result<Module<'js,
 }
 
 /// A module that few scripts need: what it exports. It is loaded when the prelude asks for it the first time.
-#[expect(clippy::needless_pass_by_value, reason = "so the engine hands them over")]
-pub(super) fn part(ctx: Ctx<'_>, name: String) -> Result<Object<'_>> {
+pub(super) fn part<'js>(border: &Border, ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>> {
     let text = format!("export * as it from 'nano-cordis/{name}'");
     let (module, evaluated) = Module::declare(ctx.clone(), ENTRY, text)?.eval()?;
-    // No module of the prelude waits for anything.
-    evaluated.result::<()>().transpose()?;
+    // No module of the prelude waits for anything. Whoever asked for it hears what went wrong.
+    let outcome = evaluated.result::<()>().transpose();
+    outcome.inspect_err(|_| border.note_rejection(&evaluated, &evaluated, true))?;
     module.get("it")
 }
 
-fn find(name: &str) -> Option<&'static Part> {
-    PRELUDE.iter().find(|it| it.0 == name).map(|it| &it.1)
+/// A name may end in `?` and a number: which attempt it is to load the module.
+fn find(name: &str) -> Option<&'static (&'static str, Part)> {
+    let name = name.split('?').next();
+    PRELUDE.iter().find(|it| name == Some(it.0))
 }
 
 impl Part {

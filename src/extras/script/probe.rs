@@ -80,7 +80,7 @@ mod tests {
         include_str!("../../../examples/mini-harness/echo.ts"),
         include_str!("prelude/host.js"),
         include_str!("prelude/schema.js"),
-        include_str!("prelude/inspect.js"),
+        include_str!("prelude/console.js"),
     ];
 
     fn words() -> Vec<&'static str> {

@@ -1,8 +1,8 @@
 // What a script holds of the world: the context, in the words of the original.
 
-import { later, now, onStart, part, release, share } from 'nano-cordis/host'
-import { mount, run, shapeOf } from 'nano-cordis/plugins'
-import { offer, service } from 'nano-cordis/services'
+import { later, onStart, part, release } from 'nano-cordis/host'
+import { run, shapeOf } from 'nano-cordis/plugins'
+import { service } from 'nano-cordis/services'
 
 /** What has to wait until the plugin is running. */
 export const READY = Symbol('ready')
@@ -18,28 +18,13 @@ export class Context {
 
   /** Registers something that can be undone: `setup` does it and returns the cleanup. */
   effect(setup) {
-    let cleanup
-    const state = {}
-    // Noted before the setup runs: what that registers is undone before the effect itself.
-    const effect = now('effect', this[NUMBER], share(() => attempt(state, cleanup)))
-    try {
-      cleanup = setup()
-    } catch (error) {
-      later('undo', effect)
-      throw error
-    }
-    if (typeof cleanup !== 'function') {
-      cleanup = undefined
-      later('undo', effect)
-      throw new TypeError('an effect must return its cleanup, a function')
-    }
-    return undoing(effect, state)
+    return part('effects').effect(this, setup)
   }
 
   /** Listens to an event: of the agent, or one that only scripts know. */
   on(event, listener, options) {
     if (typeof listener !== 'function') throw new TypeError(`the listener of \`${String(event)}\` is no function`)
-    if (event === 'ready') return whenReady(this, listener)
+    if (event === 'ready') return part('effects').whenReady(this, listener)
     if (event === 'dispose') return this.effect(() => () => listener())
     return part('events').listen(this, event, listener, options)
   }
@@ -66,10 +51,7 @@ export class Context {
 
   /** Offers a service under a name. */
   provide(name, value) {
-    if (typeof name === 'string' && (name in Context.prototype || RESERVED.includes(name))) {
-      throw new TypeError(`a service cannot be called \`${name}\`, because a context has a part of that name`)
-    }
-    return offer(this, name, value)
+    return part('offers').offer(this, name, value)
   }
 
   /** A service if it is there, whatever was declared. */
@@ -79,46 +61,17 @@ export class Context {
 
   /** Mounts a child: a function, a class, or an object with `apply`. */
   plugin(plugin, config) {
-    return mount(this, plugin, config)
+    return part('children').mount(this, plugin, config)
   }
 
   /** A timer that goes with the plugin; returns its undo. */
   setTimeout(callback, ms, ...args) {
-    let undo
-    const fire = () => {
-      undo()
-      return callback(...args)
-    }
-    undo = this.effect(() => {
-      const timer = setTimeout(fire, ms)
-      return () => clearTimeout(timer)
-    })
-    return undo
+    return part('effects').timeout(this, callback, ms, args)
   }
 
   /** The same, again and again. */
   setInterval(callback, ms, ...args) {
-    return this.effect(() => {
-      const timer = setInterval(callback, ms, ...args)
-      return () => clearInterval(timer)
-    })
-  }
-}
-
-const RESERVED = ['then', 'toJSON', 'answer', 'intercept', 'path', 'service', 'spawn', 'stopping']
-
-/** Runs a cleanup, and keeps what it threw for whoever undid it by hand. */
-function attempt(state, cleanup) {
-  const failed = error => {
-    state.failed = true
-    state.error = error
-    throw error
-  }
-  try {
-    const result = cleanup?.()
-    return typeof result?.then === 'function' ? result.then(() => {}, failed) : undefined
-  } catch (error) {
-    return failed(error)
+    return part('effects').interval(this, callback, ms, args)
   }
 }
 
@@ -134,19 +87,6 @@ export function undoing(effect, state = {}) {
     })
   }
   return release(undo, effect)
-}
-
-function whenReady(context, listener) {
-  const waiting = context[READY]
-  if (!waiting) {
-    Promise.resolve().then(listener)
-    return () => Promise.resolve()
-  }
-  waiting.push(listener)
-  return async () => {
-    const at = waiting.indexOf(listener)
-    if (at >= 0) waiting.splice(at, 1)
-  }
 }
 
 /** A context whose further properties are the services that its plugin may read. */

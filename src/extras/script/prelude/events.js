@@ -2,7 +2,7 @@
 
 import { explain, later, now, share, shareAt, shared, forget, signal } from 'nano-cordis/host'
 import { NUMBER, undoing } from 'nano-cordis/context'
-import { callOf, sessionOf } from 'nano-cordis/session'
+import { callOf, sessionOf } from 'nano-cordis/tools'
 
 /** What the agent sends, as listeners get it. */
 const arrive = {
@@ -13,7 +13,7 @@ const arrive = {
   'tools/post-execute': ([call, result]) => [callOf(call), result],
   'approval/request': ([call]) => [callOf(call)],
   'agent/request': ([draft]) => [{ ...draft, session: sessionOf(draft.session) }],
-  'agent/turn-stopping': ([it]) => [{ ...it, session: sessionOf(it.session), signal: signal(it.signal) }],
+  'agent/turn-stopping': ([it]) => [{ ...it, session: sessionOf(it.session), signal: signal(it.signal)() }],
 }
 
 /** The place of a listener among the others: the lowest comes first. */

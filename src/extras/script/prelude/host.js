@@ -5,6 +5,9 @@
 const host = globalThis.__host
 delete globalThis.__host
 
+/** A line for the diagnostics; a stack trace with the places of the source; a thrown value in words, with its place. */
+export const { log, trace, explain } = host
+
 // The engine misses what is written to its own ones, and cannot end then: it takes the program with it.
 for (const [name, value] of [['stackTraceLimit', 10], ['prepareStackTrace', undefined]]) {
   Object.defineProperty(Error, name, { value, writable: true })
@@ -21,9 +24,15 @@ const MOST = 10000
 
 const parts = new Map()
 
+/** A number that stands for nothing yet. */
+export function numbered() {
+  return ++numbers
+}
+
 /** A part of the prelude that few scripts need, which is loaded once one does. */
 export function part(name) {
-  if (!parts.has(name)) parts.set(name, host.part(name))
+  // What failed once, for want of room or time, the engine would not try again under the same name.
+  if (!parts.has(name)) parts.set(name, host.part(`${name}?${++numbers}`))
   return parts.get(name)
 }
 
@@ -52,23 +61,8 @@ function mustRun() {
 }
 
 /** As `later`, for something that an `AbortSignal` can end. */
-export async function abortable(signal, operation, ...args) {
-  signal?.throwIfAborted()
-  const number = ++numbers
-  const stop = () => later('cancel', number)
-  signal?.addEventListener('abort', stop)
-  try {
-    return await later(operation, number, ...args)
-  } catch (error) {
-    throw signal?.aborted ? signal.reason : error
-  } finally {
-    signal?.removeEventListener('abort', stop)
-  }
-}
-
-/** A thrown value in words, with its place. */
-export function explain(error) {
-  return host.explain(error)
+export function abortable(...args) {
+  return part('abort').abortable(...args)
 }
 
 const gone = new FinalizationRegistry(number => {
@@ -112,12 +106,16 @@ export function shared(number) {
   return functions.get(number)
 }
 
-/** A signal that the agent can pull, in the shape that people know from `fetch`. */
+/** A signal that the agent can pull, in the shape that people know from `fetch`: a function that gives it to whoever asks. */
 export function signal(number) {
-  if (!number) return undefined
-  const it = new AbortSignal()
+  if (!number) return () => undefined
+  const it = { controller: undefined, reason: undefined }
   signals.set(number, it)
-  return it
+  return () => {
+    it.controller ??= new (part('abort').AbortController)()
+    if (it.reason) it.controller.abort(it.reason)
+    return it.controller.signal
+  }
 }
 
 const topics = {
@@ -148,8 +146,10 @@ const topics = {
     signals.delete(number)
   },
   abort(number, reason) {
-    const signal = signals.get(number)
-    if (signal) pull(signal, aborted(reason))
+    const it = signals.get(number)
+    if (!it) return
+    it.reason = Object.assign(new Error(reason), { name: 'AbortError' })
+    it.controller?.abort(it.reason)
   },
   timer(timer) {
     const { callback, args, every } = timers.get(timer) ?? {}
@@ -179,71 +179,16 @@ globalThis.clearTimeout = globalThis.clearInterval = globalThis.clearImmediate =
 }
 globalThis.setImmediate = (callback, ...args) => start(callback, 0, args)
 
-let pull
-
-/** Pulled once; whoever listens hears of it. */
-class AbortSignal {
-  aborted = false
-  reason = undefined
-  onabort = null
-  #listeners = []
-
-  static {
-    // Who has a signal only listens.
-    pull = (signal, reason) => signal.#abort(reason)
+for (const [from, names] of Object.entries({
+  abort: ['AbortController', 'AbortSignal'],
+  console: ['console'],
+  web: ['Headers', 'TextDecoder', 'TextEncoder', 'crypto', 'fetch', 'structuredClone'],
+})) {
+  for (const name of names) {
+    Object.defineProperty(globalThis, name, {
+      configurable: true,
+      get: () => part(from)[name],
+      set: value => Object.defineProperty(globalThis, name, { configurable: true, enumerable: true, writable: true, value }),
+    })
   }
-
-  addEventListener(type, listener) {
-    if (type === 'abort') this.#listeners.push(listener)
-  }
-
-  removeEventListener(type, listener) {
-    this.#listeners = this.#listeners.filter(it => it !== listener)
-  }
-
-  throwIfAborted() {
-    if (this.aborted) throw this.reason
-  }
-
-  #abort(reason) {
-    if (this.aborted) return
-    this.aborted = true
-    this.reason = reason
-    for (const listener of [this.onabort, ...this.#listeners]) listener?.call(this, { type: 'abort' })
-  }
-}
-
-function aborted(message) {
-  return Object.assign(new Error(message), { name: 'AbortError' })
-}
-
-globalThis.AbortSignal = AbortSignal
-globalThis.AbortController = class AbortController {
-  signal = new AbortSignal()
-
-  abort(reason = aborted('aborted')) {
-    pull(this.signal, reason)
-  }
-}
-
-globalThis.queueMicrotask ??= callback => void Promise.resolve().then(callback)
-
-for (const name of ['Headers', 'TextDecoder', 'TextEncoder', 'crypto', 'fetch', 'structuredClone']) {
-  Object.defineProperty(globalThis, name, {
-    configurable: true,
-    get: () => part('web')[name],
-    set: value => Object.defineProperty(globalThis, name, { configurable: true, enumerable: true, writable: true, value }),
-  })
-}
-
-function print(level) {
-  return (...line) => host.log(level, line.map(it => (typeof it === 'string' ? it : part('inspect').shown(it, host.trace))).join(' '))
-}
-
-globalThis.console = {
-  log: print('info'),
-  info: print('info'),
-  debug: print('debug'),
-  warn: print('warn'),
-  error: print('error'),
 }

@@ -1,47 +1,11 @@
-// The services of the agent as a script sees them, one view for each context that reads one.
+// The services of the agent as a script sees them, one view for each context that reads one. The tools have
+// a module of their own, because most scripts need them.
 
-import { abortable, forget, later, now, share, shareAt } from 'nano-cordis/host'
+import { abortable, now, share } from 'nano-cordis/host'
 import { NUMBER, undoing } from 'nano-cordis/context'
-import { callOf, sessionOf } from 'nano-cordis/session'
-
-/** Undos of the tools of this script, by name. */
-const registered = new Map()
-
-function register(context, tool) {
-  const { name, description, parameters, execute } = tool
-  if (typeof execute !== 'function') throw new TypeError(`tool \`${name}\`: \`execute\` is no function`)
-  const number = shareAt(new Error(), (args, call) => execute.call(tool, args, callOf(call)))
-  const schema = parameters?.toJSONSchema?.() ?? parameters ?? { type: 'object', properties: {} }
-  let effect
-  try {
-    effect = now('tools.register', context[NUMBER], { name, description: description ?? '', parameters: schema }, number)
-  } catch (error) {
-    forget(number)
-    throw error
-  }
-  const undo = undoing(effect)
-  registered.set(name, undo)
-  return undo
-}
+import { sessionOf } from 'nano-cordis/tools'
 
 export const natives = {
-  /** What the model may call. */
-  tools: context => ({
-    /** One object, or name, description, parameters and what it does. */
-    register: (...args) => register(context, typeof args[0] === 'object' ? args[0] : { name: args[0], description: args[1], parameters: args[2], execute: args[3] }),
-    /** Takes away a tool of this script. */
-    unregister: name => {
-      const undo = registered.get(name)
-      registered.delete(name)
-      return undo?.() ?? Promise.resolve()
-    },
-    /** What the model is shown. */
-    schemas: () => now('tools.schemas', context[NUMBER]),
-    names: () => now('tools.names', context[NUMBER]),
-    /** Runs one call through all policies: never throws, gives `{ content, isError, denied }`. */
-    execute: (name, args, options) => abortable(options?.signal, 'tools.execute', context[NUMBER], { id: options?.id, name, arguments: args }),
-  }),
-
   /** The system prompt. */
   prompt: context => ({
     /** Adds a named text; the persona has order 0. */

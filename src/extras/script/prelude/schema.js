@@ -4,7 +4,9 @@
 // Omitted: schemastery's schemas are functions that check a value, and know tuples, transformations, bit sets and hints
 // for a web console. A config is checked here before the script hears of it.
 
-import { isMap, named } from 'nano-cordis/config'
+import { part } from 'nano-cordis/host'
+
+const { isMap, named } = part('config')
 
 /** What one kind of schema calls its least and its most. */
 const LIMITS = {

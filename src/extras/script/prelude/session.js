@@ -1,6 +1,6 @@
-// A session as scripts see it: an id, and copies of what is in its log. And calls, which belong to one.
+// A session as scripts see it: an id, and copies of what is in its log.
 
-import { now, signal } from 'nano-cordis/host'
+import { now } from 'nano-cordis/host'
 
 class Session {
   constructor(id) {
@@ -45,9 +45,4 @@ class Session {
 /** The session that an id stands for. */
 export function sessionOf({ id }) {
   return new Session(id)
-}
-
-/** A call of a tool as scripts see it: its session can be read, its signal says when nobody waits any more. */
-export function callOf(call) {
-  return { ...call, session: call.session && sessionOf(call.session), signal: signal(call.signal) }
 }

@@ -1,10 +1,25 @@
-// Values as `console` shows them.
+// Prints values as their author would write them.
+
+import { log, trace } from 'nano-cordis/host'
 
 const DEEPEST = 4
 const LONGEST = 100
 
-/** A value in a line, as its author would write it. */
-export function shown(part, trace) {
+function print(level) {
+  return (...line) => log(level, line.map(it => (typeof it === 'string' ? it : shown(it))).join(' '))
+}
+
+/** What it says goes to the diagnostics. */
+export const console = {
+  log: print('info'),
+  info: print('info'),
+  debug: print('debug'),
+  warn: print('warn'),
+  error: print('error'),
+}
+
+/** A value in a line. */
+function shown(part) {
   try {
     if (part instanceof Error) return [String(part), trace(String(part.stack))].filter(Boolean).join('\n')
     return written(part, [])
