@@ -47,7 +47,7 @@ pub(super) struct Border {
     stop: Arc<AtomicBool>,
     pub(super) outbox: requests::Sender<Box<Request>>,
     /// Where it is heard while it is loaded.
-    pub(super) teller: mpsc::SyncSender<Telling>,
+    pub(super) teller: mpsc::SyncSender<Box<Telling>>,
     /// While it is loaded the agent waits for the script, so the script cannot wait for the agent.
     pub(super) loading: Cell<bool>,
     /// The processor time at which the run has used up its budget.
@@ -67,7 +67,7 @@ impl Border {
         program: Arc<Program>,
         stop: Arc<AtomicBool>,
         outbox: requests::Sender<Box<Request>>,
-        teller: mpsc::SyncSender<Telling>,
+        teller: mpsc::SyncSender<Box<Telling>>,
     ) -> Self {
         Self {
             program,

@@ -23,7 +23,7 @@ impl Border {
         let request = Request { operation: "log".to_owned(), args, answer: Answer::Later(0) };
         // Whoever listens may be gone.
         if self.loading.get() {
-            drop(self.teller.send(Telling::Said(request)));
+            drop(self.teller.send(Box::new(Telling::Said(request))));
         } else {
             drop(self.outbox.blocking_send(Box::new(request)));
         }

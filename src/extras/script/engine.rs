@@ -129,10 +129,10 @@ impl Engine {
         let engine = Self { inbox, backlog: backlog.clone(), stop: stop.clone(), ended };
         let live = move || match Machine::load(program, stop, outbox, teller) {
             Ok((machine, exports)) => {
-                drop(loaded.send(Telling::Loaded(Ok(exports))));
+                drop(loaded.send(Box::new(Telling::Loaded(Ok(exports)))));
                 machine.serve(&messages, &backlog);
             }
-            Err(failure) => drop(loaded.send(Telling::Loaded(Err(failure)))),
+            Err(failure) => drop(loaded.send(Box::new(Telling::Loaded(Err(failure))))),
         };
         let whole = move || {
             drop(guarded(live));
@@ -247,13 +247,13 @@ impl Backlog {
 }
 
 /// Waits for the end of the top level, and passes on what it says meanwhile.
-fn loading(telling: &mpsc::Receiver<Telling>) -> Result<Exports, Failure> {
+fn loading(telling: &mpsc::Receiver<Box<Telling>>) -> Result<Exports, Failure> {
     let end = Instant::now() + LOADING;
     loop {
-        match telling.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            Ok(Telling::Said(request)) => console::log(&request.args),
-            Ok(Telling::Loaded(exports)) => return exports,
-            Err(err) => return Err(unloaded(err)),
+        let rest = end.saturating_duration_since(Instant::now());
+        match *telling.recv_timeout(rest).map_err(unloaded)? {
+            Telling::Said(request) => console::log(&request.args),
+            Telling::Loaded(exports) => return exports,
         }
     }
 }

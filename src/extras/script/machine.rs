@@ -55,7 +55,7 @@ impl Machine {
         program: Arc<Program>,
         stop: Arc<AtomicBool>,
         outbox: requests::Sender<Box<Request>>,
-        teller: SyncSender<Telling>,
+        teller: SyncSender<Box<Telling>>,
     ) -> Result<(Self, Exports), Failure> {
         let broken = |err: rquickjs::Error| Failure::new(format!("no engine: {err}"));
         let runtime = Runtime::new().map_err(broken)?;
