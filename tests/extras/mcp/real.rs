@@ -4,6 +4,8 @@
 
 #[expect(dead_code, reason = "not all that the tests of MCP share is needed here")]
 mod rig;
+#[path = "../shared.rs"]
+mod shared;
 
 use std::{env, fs};
 
