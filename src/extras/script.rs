@@ -83,6 +83,7 @@ impl ModuleSource for Scripts {
             name: sources.name.clone(),
             problem: failure.to_string(),
         };
+        prelude::prepare_soon();
         let program = Arc::new(sources.program().map_err(broken)?);
         let stem = sources.entry.file_stem().unwrap_or_default().to_string_lossy();
         define(&stem, program).map_err(|it| broken(it.of(&sources.shown())))

@@ -28,6 +28,7 @@ use super::{
     failure::Failure,
     imports::Links,
     moment,
+    prelude::{self, BEGINNING},
     program::Program,
     value,
 };
@@ -100,8 +101,8 @@ impl Machine {
     fn evaluate(&self, ctx: &Ctx<'_>, program: &Program) -> rquickjs::Result<()> {
         ctx.globals().set("__host", self.border.host(ctx)?)?;
         let entry = json!(program.entry);
-        let source =
-            format!("import 'nano-cordis/context'; import * as it from {entry}; __loaded(it)");
+        let source = format!("{BEGINNING}; import * as it from {entry}; __loaded(it)");
+        prelude::prepare();
         let loading = JsModule::evaluate(ctx.clone(), ENTRY, source)?;
         ctx.globals().set("__loading", loading)
     }

@@ -1,14 +1,18 @@
 //! Part of `script`: the prelude, what a script finds when it begins, in the words of the original. Its modules are the
 //! files of the folder.
 //!
-//! Watch for: it is the same for every script, so it is compiled once. The first engine of the process that asks for a
-//! module compiles it, every later one reads what came of that, which holds neither text nor places: no message shows
-//! them.
+//! Watch for: it is the same for every script, so it is compiled once. What each script begins with is compiled by an engine
+//! for that alone, while the first script is still read; the rest by the first engine that asks for it. Every later one
+//! reads what came of that, which holds neither text nor places: no message shows them.
 
-use std::{borrow::Cow, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+    thread,
+};
 
 use rquickjs::{
-    Ctx, Module, Object, Result,
+    Context, Ctx, Module, Object, Result, Runtime,
     loader::{
         Loader,
         bundle::{Bundle, HasByteCode},
@@ -16,7 +20,7 @@ use rquickjs::{
     module::{Declared, WriteOptions},
 };
 
-use super::{border::Border, machine::ENTRY};
+use super::{border::Border, imports::Links, machine::ENTRY, program::Program};
 use crate::{cordis::plugin, harness::shell_local};
 
 /// Names and modules.
@@ -44,6 +48,9 @@ static PRELUDE: [(&str, Part); 21] = [
     ("schemastery", Part::new(|| "export { Schema as default, Schema } from 'nano-cordis'".into())),
 ];
 
+/// What each script begins with.
+pub(super) const BEGINNING: &str = "import 'nano-cordis/context'";
+
 /// One module of it.
 struct Part {
     source: fn() -> Cow<'static, str>,
@@ -60,6 +67,31 @@ impl HasByteCode<'static> for Part {
     fn get_bytecode(&self) -> &'static [u8] {
         self.compiled.get().expect("whoever reads it has looked")
     }
+}
+
+/// Whether what each script begins with was compiled, or could not be: then each engine does it for itself.
+static PREPARED: OnceLock<()> = OnceLock::new();
+
+/// Has it compiled on a thread of its own. Nobody waits for that here.
+pub(super) fn prepare_soon() {
+    if PREPARED.get().is_none() {
+        // Without the thread it is done when it is needed.
+        drop(thread::Builder::new().name("prelude".into()).spawn(prepare));
+    }
+}
+
+/// Waits until it is compiled, or does it.
+pub(super) fn prepare() {
+    PREPARED.get_or_init(|| drop(beginning()));
+}
+
+/// Its modules are declared, each of which asks for those that it imports.
+fn beginning() -> Result<()> {
+    let runtime = Runtime::new()?;
+    let links = Links::new(Arc::new(Program::default()));
+    runtime.set_loader(links.clone(), links);
+    let context = Context::full(&runtime)?;
+    context.with(|ctx| Module::declare(ctx, ENTRY, BEGINNING).map(drop))
 }
 
 /// The schema of the config of `shell-local`, for those that add something to it.
@@ -107,5 +139,22 @@ impl Part {
         // Kept for good: it is small, and there is one of each module.
         self.compiled.get_or_init(|| compiled.leak());
         Ok(module)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PRELUDE, prepare};
+
+    #[test]
+    fn what_each_script_begins_with_is_compiled_ahead_of_it() {
+        prepare();
+
+        let compiled = PRELUDE.iter().filter(|it| it.1.compiled.get().is_some());
+        let compiled: Vec<_> = compiled.map(|it| it.0).collect();
+
+        for name in ["host", "context", "plugins", "services", "tools"] {
+            assert!(compiled.contains(&&*format!("nano-cordis/{name}")), "{name}: {compiled:?}");
+        }
     }
 }
