@@ -13,6 +13,7 @@ use std::{
 
 use rquickjs::{
     Context, Ctx, Module, Object, Result, Runtime,
+    context::intrinsic::Eval,
     loader::{
         Loader,
         bundle::{Bundle, HasByteCode},
@@ -82,16 +83,20 @@ pub(super) fn prepare_soon() {
 
 /// Waits until it is compiled, or does it.
 pub(super) fn prepare() {
-    PREPARED.get_or_init(|| drop(beginning()));
+    let mut used = None;
+    PREPARED.get_or_init(|| used = beginning().ok());
+    // The engine goes when nobody waits any more.
+    drop(used);
 }
 
 /// Its modules are declared, each of which asks for those that it imports.
-fn beginning() -> Result<()> {
+fn beginning() -> Result<(Context, Runtime)> {
     let runtime = Runtime::new()?;
     let links = Links::new(Arc::new(Program::default()));
     runtime.set_loader(links.clone(), links);
-    let context = Context::full(&runtime)?;
-    context.with(|ctx| Module::declare(ctx, ENTRY, BEGINNING).map(drop))
+    let context = Context::custom::<Eval>(&runtime)?;
+    context.with(|ctx| Module::declare(ctx, ENTRY, BEGINNING).map(drop))?;
+    Ok((context, runtime))
 }
 
 /// The schema of the config of `shell-local`, for those that add something to it.
