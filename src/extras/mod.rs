@@ -9,10 +9,16 @@
 use crate::cordis::{Builtins, plugin};
 
 pub mod hooks;
+pub mod instructions;
+pub mod loop_guard;
 pub mod mcp;
 pub mod script;
 
 /// The built-in plugins with those of this folder.
 pub fn extended(builtins: Builtins) -> Builtins {
-    builtins.with("mcp", plugin(mcp::apply)).with("hooks", plugin(hooks::apply).guard())
+    builtins
+        .with("mcp", plugin(mcp::apply))
+        .with("hooks", plugin(hooks::apply).guard())
+        .with("instructions", plugin(instructions::apply))
+        .with("loop-guard", plugin(loop_guard::apply))
 }

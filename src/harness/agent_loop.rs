@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::{ask::Finish, failure::Failure, turn::Turn};
 pub use self::{
+    failure::EndTurn,
     outcome::{RunError, TurnOutcome},
     stopping::{Stopping, TurnStopping},
 };

@@ -7,5 +7,5 @@ mod decisions;
 mod end;
 mod example;
 mod program;
-mod rig;
+pub(crate) mod rig;
 mod rules;

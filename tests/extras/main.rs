@@ -6,6 +6,8 @@
 )]
 
 mod hooks;
+mod instructions;
+mod loop_guard;
 mod mcp;
 mod script;
 mod script_agent;

@@ -43,7 +43,7 @@ impl AgentLoop {
         let innermost = async |draft: Rc<RequestDraft>| Ok(draft.config.clone());
         let changed = self.ctx.waterfall::<AgentRequest>(draft, innermost);
         let config = until_cancelled(&turn.stop, changed).await.ok_or(Failure::Aborted)?;
-        let RequestConfig { model, system } = config.map_err(Failure::Plugin)?;
+        let RequestConfig { model, system } = config.map_err(Failure::of_listener)?;
         let header = Header::new(model, &system, self.tools.schemas());
         let header = turn.header_in_force(header)?;
         Ok(Rc::new(Request { header, messages: turn.session.messages() }))

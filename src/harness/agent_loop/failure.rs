@@ -10,6 +10,12 @@ use crate::{
     },
 };
 
+/// What a listener of `agent/request` answers to end the turn before the next request: why, in words for the user. The
+/// turn fails, with the code `ended`. Any other error of a listener ends it as well, as the failure that it is.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct EndTurn(pub String);
+
 /// Why a turn did not come to its own end.
 #[derive(Debug, Error)]
 pub(super) enum Failure {
@@ -25,11 +31,18 @@ pub(super) enum Failure {
     Model { source: LlmError, hash: String },
     #[error("a plugin failed: {0}")]
     Plugin(BoxError),
+    #[error("{0}")]
+    Ended(EndTurn),
     #[error("the log could not be written: {0}")]
     Log(#[from] SessionError),
 }
 
 impl Failure {
+    /// What an error of a listener of `agent/request` means.
+    pub(super) fn of_listener(err: BoxError) -> Self {
+        err.downcast::<EndTurn>().map_or_else(Failure::Plugin, |it| Failure::Ended(*it))
+    }
+
     /// The same facts as `turn/end` holds them.
     pub(super) fn record(self) -> TurnError {
         let message = self.to_string();
@@ -40,6 +53,7 @@ impl Failure {
             Failure::Filtered => ("content-filter", None, None),
             Failure::Model { source, hash } => (source.code(), source.status(), Some(hash)),
             Failure::Plugin(_) => ("plugin", None, None),
+            Failure::Ended(_) => ("ended", None, None),
             Failure::Log(_) => ("log", None, None),
         };
         TurnError { message, code: Some(code.to_owned()), status, request_hash }
