@@ -9,6 +9,7 @@ mod anytime;
 mod approval;
 mod arguments;
 mod bad_lists;
+mod batch;
 mod check;
 mod commands;
 mod conversation;

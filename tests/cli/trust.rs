@@ -171,7 +171,7 @@ fn ctrl_c_and_ctrl_d_at_the_question_are_a_no_and_the_conversation_goes_on() {
 #[test]
 fn what_was_typed_before_the_question_is_no_answer() {
     let agent = agent_that_runs(
-        "cp new.yml cordis.yml; touch begun; while [ ! -e go ]; do sleep 0.02; done",
+        "[ -e begun ] || cp new.yml cordis.yml; touch begun; while [ ! -e go ]; do sleep 0.02; done",
     );
     let folder = Folder::with(&agent);
     folder.write("new.yml", &unguarded());
