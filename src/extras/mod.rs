@@ -8,6 +8,7 @@
 
 use crate::cordis::{Builtins, plugin};
 
+pub mod cost;
 pub mod hooks;
 pub mod instructions;
 pub mod loop_guard;
@@ -19,6 +20,7 @@ pub fn extended(builtins: Builtins) -> Builtins {
     builtins
         .with("mcp", plugin(mcp::apply))
         .with("hooks", plugin(hooks::apply).guard())
+        .with("cost", plugin(cost::apply))
         .with("instructions", plugin(instructions::apply))
         .with("loop-guard", plugin(loop_guard::apply))
 }

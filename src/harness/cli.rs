@@ -26,7 +26,7 @@ pub mod status;
 mod stdin;
 pub(crate) mod text;
 mod transcript;
-mod usage;
+pub(crate) mod usage;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -73,7 +73,7 @@ pub(super) fn counted(number: u32, thing: &str) -> String {
 }
 
 /// A time in seconds, to a tenth.
-pub(super) fn seconds(time: Duration) -> String {
+pub(crate) fn seconds(time: Duration) -> String {
     let tenths = (time.as_millis() + 50) / 100;
     match tenths % 10 {
         0 => format!("{} s", tenths / 10),

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 /// Tokens. `cached` is the part of `input` that the service had kept from before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Usage {
-    input: Option<u64>,
-    cached: Option<u64>,
-    output: Option<u64>,
+pub(crate) struct Usage {
+    pub(crate) input: Option<u64>,
+    pub(crate) cached: Option<u64>,
+    pub(crate) output: Option<u64>,
 }
 
 const INPUT: [&str; 2] = ["/prompt_tokens", "/input_tokens"];
@@ -24,13 +24,13 @@ const OUTPUT: [&str; 2] = ["/completion_tokens", "/output_tokens"];
 
 impl Usage {
     /// Of one reply.
-    pub(super) fn of(reply: Option<&Value>) -> Self {
+    pub(crate) fn of(reply: Option<&Value>) -> Self {
         let read = |places: &[&str]| places.iter().find_map(|it| reply?.pointer(it)?.as_u64());
         Self { input: read(&INPUT), cached: read(&CACHED), output: read(&OUTPUT) }
     }
 
     /// Of two.
-    pub(super) fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         let sum = |one: Option<u64>, two: Option<u64>| one?.checked_add(two?);
         Self {
             input: sum(self.input, other.input),
