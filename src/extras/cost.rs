@@ -124,9 +124,10 @@ impl Turn {
             (None, _) => "?".to_owned(),
         };
         let output = usage.output.map_or_else(|| "?".to_owned(), tokens);
-        let money = match config.prices.is_empty() {
-            true => String::new(),
-            false => format!(", {}", config.shown(money)),
+        let money = if config.prices.is_empty() {
+            String::new()
+        } else {
+            format!(", {}", config.shown(money))
         };
         format!("in {input}, out {output}, {time}{money}")
     }
