@@ -9,6 +9,7 @@
 pub mod error;
 pub mod file;
 pub mod folder;
+pub mod fork;
 pub mod read;
 pub mod repair;
 pub mod saved;

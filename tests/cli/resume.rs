@@ -113,3 +113,44 @@ fn a_refused_call_is_part_of_the_history_that_is_resumed() {
 
     assert_eq!((ended.code(), texts(&folder.log(), "tool/result").len()), (0, 1), "{}", ended.err);
 }
+
+#[test]
+fn a_fork_is_a_new_session_that_knows_the_old_one() {
+    let folder = Folder::with(&scripted(HELLO));
+    folder.run(&["first"], "");
+    let old = folder.sessions()[0].clone();
+    let text = fs::read(&old).unwrap();
+
+    let one_shot = folder.run(&["--fork", &id_of(&old)[..12], "second"], "");
+    let again = folder.run(&["--fork", &id_of(&old)], "third\n");
+
+    assert_eq!((one_shot.code(), again.code()), (0, 0), "{} {}", one_shot.err, again.err);
+    let note = format!("[nano-cordis] it begins with 1 turn of session {}\n", id_of(&old));
+    assert!(one_shot.err.contains(&note) && again.err.contains(&note), "{}", again.err);
+    assert_eq!(fs::read(&old).unwrap(), text);
+    let listed = folder.run(&["--sessions"], "").out;
+    assert_eq!(listed.matches(&format!("first  (forked from {})\n", id_of(&old))).count(), 2);
+    let new = listed.lines().next().unwrap().split(' ').next().unwrap();
+    assert!(!id_of(&old).starts_with(new) && again.err.contains(new), "{listed}");
+    assert_eq!(folder.run(&["--resume", new, "fourth"], "").code(), 0);
+}
+
+#[test]
+fn a_fork_that_makes_no_sense_is_refused() {
+    let (folder, id) = folder_with_a_session();
+    for arguments in [
+        &["--fork", &id, "--resume", &id][..],
+        &["--fork", &id, "-c"],
+        &["--fork", &id, "--sessions"],
+        &["--fork", &id, "--repair", &id],
+        &["--fork", &id, "--check"],
+        &["--fork", "nowhere", "hi"],
+        &["--fork", "../x"],
+        &["--fork"],
+    ] {
+        let ended = folder.run(arguments, "");
+
+        assert_eq!((ended.code(), ended.err.lines().count()), (2, 1), "{arguments:?} {}", ended.err);
+    }
+    assert_eq!(folder.sessions().len(), 1);
+}

@@ -2,6 +2,7 @@
 
 mod damage;
 mod disk;
+mod fork;
 mod judge;
 mod list;
 mod pairs;

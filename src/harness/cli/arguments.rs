@@ -26,11 +26,14 @@ pub struct Arguments {
     /// Continue the session that changed last
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub resume_newest: bool,
+    /// Begin a new session with the whole turns of a saved one, which stays as it is
+    #[arg(long, value_name = "ID", conflicts_with_all = ["resume", "resume_newest"])]
+    pub fork: Option<String>,
     /// List the saved sessions of this folder
-    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest"])]
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork"])]
     pub sessions: bool,
     /// Close a turn that a session was left in by a program that died
-    #[arg(long, value_name = "ID", conflicts_with_all = ["words", "resume", "resume_newest", "sessions"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions"])]
     pub repair: Option<String>,
     /// Use another configuration than ./cordis.yml
     #[arg(long, value_name = "FILE")]
@@ -42,10 +45,10 @@ pub struct Arguments {
     #[arg(long, value_name = "ID")]
     pub disable: Vec<String>,
     /// Mount everything, print each entry and what it waits for, and exit with 0 if all run
-    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "sessions", "repair"])]
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair"])]
     pub check: bool,
     /// Write nano-cordis.d.ts, the types for plugins in TypeScript, into this folder
-    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "sessions", "repair", "config", "set", "disable", "check"])]
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check"])]
     pub types: bool,
     /// What stdout is for: text for people, json (one object a turn) or stream-json (one an event) for programs
     #[arg(

@@ -18,8 +18,11 @@ use crate::harness::persistence::saved::{Saved, SavedState};
 pub(super) fn table(sessions: &[Saved]) -> String {
     let width = sessions.iter().map(|it| it.id.len()).max().unwrap_or_default();
     let mut table = String::new();
-    for Saved { id, changed, turns, state, words } in sessions {
-        let (time, state, words) = (local(*changed), name_of(*state), line(words));
+    for Saved { id, changed, turns, state, words, forked_from } in sessions {
+        let (time, state, mut words) = (local(*changed), name_of(*state), line(words));
+        if let Some(from) = forked_from {
+            write!(words, "  (forked from {})", line(from)).expect("as below");
+        }
         let turns = counted(*turns, "turn");
         writeln!(table, "{id:width$}  {time}  {turns:<9}  {state:7}  {words}")
             .expect("a string takes all that is written");

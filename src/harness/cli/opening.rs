@@ -8,7 +8,7 @@ use super::arguments::OutputFormat;
 use super::status::COMPLETED;
 use super::{Cli, listing};
 use crate::cordis::{BoxError, Svc};
-use crate::harness::persistence::Persistence;
+use crate::harness::persistence::{Loaded, Persistence};
 use crate::harness::session::Session;
 
 impl Cli {
@@ -23,15 +23,21 @@ impl Cli {
             None if arguments.sessions => return self.list().map(|()| None),
             None => {}
         }
-        match &arguments.resume {
-            Some(id) => self.resume(id).map(Some),
-            None if arguments.resume_newest => self.resume(&self.saved()?.newest()?).map(Some),
-            None => Ok(Some(self.sessions.create()?)),
+        match (&arguments.resume, &arguments.fork) {
+            (Some(id), _) => self.resume(id).map(Some),
+            (None, Some(id)) => self.go_on(self.saved()?.fork(id)?).map(Some),
+            (None, None) if arguments.resume_newest => {
+                self.resume(&self.saved()?.newest()?).map(Some)
+            }
+            (None, None) => Ok(Some(self.sessions.create()?)),
         }
     }
 
     fn resume(&self, id: &str) -> Result<Rc<Session>, BoxError> {
-        let loaded = self.saved()?.load(id)?;
+        self.go_on(self.saved()?.load(id)?)
+    }
+
+    fn go_on(&self, loaded: Loaded) -> Result<Rc<Session>, BoxError> {
         loaded.notes.iter().for_each(|it| self.console.notice(it));
         Ok(self.sessions.restore(&loaded.id, loaded.history)?)
     }

@@ -26,6 +26,9 @@ pub enum PersistenceError {
     /// A log that stops within a turn.
     #[error("{} stops within turn {turn}, at `{at}` (line {line}); `nano-cordis --repair {id}` closes the turn", path.display())]
     OpenTurn { path: PathBuf, id: String, turn: u32, at: String, line: usize },
+    /// Nothing in a log can be gone on with.
+    #[error("{} holds no whole turn that another session could begin with", path.display())]
+    NoWholeTurn { path: PathBuf },
     /// A line that is no event, or not the next one.
     #[error("{}, line {line}: {problem}; the file was left as it is", path.display())]
     Damaged { path: PathBuf, line: usize, problem: String },

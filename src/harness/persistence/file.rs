@@ -5,6 +5,7 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions, TryLockError},
     io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write},
+    ops::Range,
     os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
@@ -19,6 +20,8 @@ use super::{
 
 /// What is longer is not read.
 const LARGEST: u64 = 2 << 30;
+/// A pipe is not waited for, nor a link followed.
+const LOOKING: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// The log of one session.
 // Invariant: the lock is that of the open file. The system drops it with the process, however that ends, and children
@@ -65,20 +68,34 @@ impl LogFile {
 
     /// Reads and judges it; nothing is changed.
     pub fn read(&self) -> Result<Log, PersistenceError> {
-        let mut file = &self.file;
-        let bytes = file.metadata().map_err(PersistenceError::io("read", &self.path))?.len();
-        if bytes > LARGEST {
-            return Err(PersistenceError::TooLarge { path: self.path.clone(), bytes });
+        judge(&self.file, &self.path)
+    }
+
+    /// Begins a new log with this line and with a part of another log, and waits until both are on the disk.
+    pub fn begin(
+        &mut self,
+        line: &str,
+        (from, part): (&File, Range<u64>),
+    ) -> Result<(), PersistenceError> {
+        let copied = self.copy(line, from, part).and_then(|()| self.file.metadata());
+        self.length = copied.map_err(|source| self.cut_to(0, source))?.len();
+        Ok(())
+    }
+
+    fn copy(&self, line: &str, mut from: &File, part: Range<u64>) -> io::Result<()> {
+        let (mut to, length) = (&self.file, part.end - part.start);
+        to.write_all(format!("{line}\n").as_bytes())?;
+        from.seek(SeekFrom::Start(part.start))?;
+        if io::copy(&mut from.take(length), &mut to)? < length {
+            return Err(ErrorKind::UnexpectedEof.into());
         }
-        let start = file.seek(SeekFrom::Start(0)).map_err(Fault::Io);
-        start.and_then(|_| read::read(BufReader::with_capacity(1 << 16, file))).map_err(|fault| {
-            match fault {
-                Fault::Line(line, problem) => {
-                    PersistenceError::Damaged { path: self.path.clone(), line, problem }
-                }
-                Fault::Io(source) => PersistenceError::io("read", &self.path)(source),
-            }
-        })
+        from.seek(SeekFrom::Start(part.end - 1))?;
+        let mut last = [0];
+        from.read_exact(&mut last)?;
+        if last != *b"\n" {
+            to.write_all(b"\n")?;
+        }
+        self.file.sync_all()
     }
 
     /// Makes the file ready for more events. What was torn is put aside first; the answer says so.
@@ -163,6 +180,33 @@ impl LogFile {
         file.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
+}
+
+/// A log as it is now, whoever has it open, and its file. Nothing is locked or changed.
+pub(super) fn look(path: &Path) -> Result<(File, Log), PersistenceError> {
+    let options = OpenOptions::new().read(true).custom_flags(LOOKING).open(path);
+    let file = options.map_err(PersistenceError::io("open", path))?;
+    let is_file = file.metadata().map_err(PersistenceError::io("read", path))?.is_file();
+    if !is_file {
+        return Err(PersistenceError::NotAFile { path: path.into() });
+    }
+    let log = judge(&file, path)?;
+    Ok((file, log))
+}
+
+fn judge(mut file: &File, path: &Path) -> Result<Log, PersistenceError> {
+    let bytes = file.metadata().map_err(PersistenceError::io("read", path))?.len();
+    if bytes > LARGEST {
+        return Err(PersistenceError::TooLarge { path: path.into(), bytes });
+    }
+    let start = file.seek(SeekFrom::Start(0)).map_err(Fault::Io);
+    let log = start.and_then(|_| read::read(BufReader::with_capacity(1 << 16, file)));
+    log.map_err(|fault| match fault {
+        Fault::Line(line, problem) => {
+            PersistenceError::Damaged { path: path.into(), line, problem }
+        }
+        Fault::Io(source) => PersistenceError::io("read", path)(source),
+    })
 }
 
 /// One write, so that a reader sees all of the line or nothing of it. A short one is a failure, not to be continued.

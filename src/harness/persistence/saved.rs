@@ -10,6 +10,7 @@ use std::{
     time::SystemTime,
 };
 
+use super::read::header;
 use crate::harness::session::event::{Event, EventBody};
 
 const LOOK: u64 = 1 << 16;
@@ -27,6 +28,8 @@ pub struct Saved {
     pub state: SavedState,
     /// What the user said first, on one line.
     pub words: String,
+    /// The session whose turns it began with.
+    pub forked_from: Option<String>,
 }
 
 /// Whether a saved session can be resumed.
@@ -41,13 +44,14 @@ pub enum SavedState {
 }
 
 pub(super) fn look(path: &Path, id: String, changed: SystemTime) -> Saved {
-    let (words, (turns, state)) = match ends(path) {
-        Ok(Ends { head, tail, otherwise }) => {
-            (first_words(&head), last_turn(&tail).unwrap_or((0, otherwise)))
-        }
-        Err(_) => (String::new(), (0, SavedState::Damaged)),
+    let Ok(Ends { head, tail, otherwise }) = ends(path) else {
+        let (turns, state) = (0, SavedState::Damaged);
+        return Saved { id, changed, turns, state, words: String::new(), forked_from: None };
     };
-    Saved { id, changed, turns, state, words }
+    let (turns, state) = last_turn(&tail).unwrap_or((0, otherwise));
+    let header = head.lines().next().and_then(header);
+    let forked_from = header.and_then(|it| Some(it["forkedFrom"]["session"].as_str()?.to_owned()));
+    Saved { id, changed, turns, state, words: first_words(&head), forked_from }
 }
 
 /// The first and the last lines of a log.

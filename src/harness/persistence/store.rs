@@ -79,7 +79,7 @@ impl Persistence {
 
     /// A name in a folder is lost in a power cut like anything that was not synced: that costs as much as the end of a
     /// turn does, once a session.
-    fn create(&self, id: &str) -> Result<LogFile, PersistenceError> {
+    pub(super) fn create(&self, id: &str) -> Result<LogFile, PersistenceError> {
         self.folder.create()?;
         let file = LogFile::create(&self.folder.log(id), id)?;
         match self.folder.sync() {

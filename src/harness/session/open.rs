@@ -32,7 +32,8 @@ impl Sessions {
         (self.outside.now)()
     }
 
-    fn fresh_id(&self) -> String {
+    /// An id that no open session has, nor is any other likely to have.
+    pub fn fresh_id(&self) -> String {
         let (now, random) = (self.now(), (self.outside.random)());
         let mut ids = (0..).map(|n| fresh(now, random.wrapping_add(n)));
         ids.find(|id| self.get(id).is_none()).expect("the ids of one second do not run out")
