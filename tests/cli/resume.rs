@@ -150,7 +150,12 @@ fn a_fork_that_makes_no_sense_is_refused() {
     ] {
         let ended = folder.run(arguments, "");
 
-        assert_eq!((ended.code(), ended.err.lines().count()), (2, 1), "{arguments:?} {}", ended.err);
+        assert_eq!(
+            (ended.code(), ended.err.lines().count()),
+            (2, 1),
+            "{arguments:?} {}",
+            ended.err
+        );
     }
     assert_eq!(folder.sessions().len(), 1);
 }
