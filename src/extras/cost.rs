@@ -61,7 +61,8 @@ pub async fn apply(ctx: Context, config: Config, _sessions: Svc<Sessions>) -> Re
             turns.borrow_mut().insert(session.id().to_owned(), turn);
         }
         EventBody::StepStart { .. } => {
-            turns.borrow_mut().entry(session.id().to_owned()).or_default().requests += 1;
+            let mut turns = turns.borrow_mut();
+            turns.entry(session.id().to_owned()).and_modify(|it| it.requests += 1);
         }
         EventBody::AssistantMessage { usage, .. } => {
             let model = session.header().map(|it| it.model).unwrap_or_default();

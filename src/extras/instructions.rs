@@ -1,16 +1,18 @@
 //! Instructions: what the people of a project wrote for agents, in `AGENTS.md` and `CLAUDE.md`, as a part of the prompt.
 //!
-//! Needs `prompt`. Listens to `session/event`. Raises `cordis/notice` and `cordis/warning`. The parts in its folder:
+//! Needs `session`. Listens to `agent/request`. Raises `cordis/notice` and `cordis/warning`. The parts in its folder:
 //! `source` finds and reads the files, `budget` says which of them there is room for.
 //! Full-size counterpart: the instruction files of the agent bundle, which also looks deeper when a tool goes there.
-//! Watch for: they are read when a session begins and not again while it lasts. A prompt that changes under a
-//! conversation makes the model service read all of it anew.
+//! Watch for: they are read when a session begins and not again while it lasts, whatever other sessions do. A prompt that
+//! changes under a conversation makes the model service read all of it anew. So each session has a text of its own, which is
+//! added to its requests; a section of the prompt would be one for all.
 
 mod budget;
 mod source;
 
 use std::{
     cell::RefCell,
+    collections::HashMap,
     path::{Path, PathBuf},
     rc::Rc,
 };
@@ -23,15 +25,15 @@ use self::{
     source::{Found, find},
 };
 use crate::{
-    cordis::{BoxError, Context, Notice, Svc, Undo, Warning},
+    cordis::{BoxError, Context, Notice, Svc, Warning},
     harness::{
-        prompt::Prompt,
-        session::{SessionEvent, event::EventBody},
+        agent_loop::{AgentRequest, RequestConfig},
+        session::Sessions,
     },
 };
 
 /// Config of `instructions`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Config {
     /// Names of the files, in each folder from that of the project (the nearest with a `.git`) down to this one.
@@ -73,80 +75,69 @@ fn default_max_bytes() -> usize {
     32 << 10
 }
 
-/// Where the section stands in the prompt: after who the model is, before advice about tools.
-const ORDER: i32 = 50;
 const HEADING: &str = "# Instructions of this project\n\nFrom files that its people wrote for agents. Where two of them \
                        disagree, the later one holds.";
 
 /// The plugin. What it finds now is for the session that begins now; a later one finds what is there then.
-pub async fn apply(ctx: Context, config: Config, prompt: Svc<Prompt>) -> Result<(), BoxError> {
-    let shown = RefCell::new(None);
-    let instructions = Rc::new(Instructions { config, prompt, shown, session: RefCell::default() });
-    instructions.load(&ctx)?;
-    ctx.on(move |ctx, it: &SessionEvent| match it.event.body {
-        EventBody::TurnStart { .. } => instructions.begin(ctx, it.session.id()),
-        _ => Ok(()),
+pub async fn apply(ctx: Context, config: Config, _sessions: Svc<Sessions>) -> Result<(), BoxError> {
+    let (next, texts) = (RefCell::default(), RefCell::default());
+    let instructions = Instructions { config, next, texts, told: RefCell::default() };
+    let first = instructions.read(&ctx)?;
+    instructions.next.replace(Some(first));
+    ctx.intercept::<AgentRequest>(async move |ctx, draft, next| {
+        let text = instructions.of(&ctx, draft.session.id())?;
+        let config = next.run().await?;
+        let parts = [config.system.as_str(), &text].into_iter().filter(|it| !it.is_empty());
+        let system = parts.collect::<Vec<_>>().join("\n\n");
+        Ok(RequestConfig { system, ..config })
     })?;
     Ok(())
 }
 
 struct Instructions {
     config: Config,
-    prompt: Svc<Prompt>,
-    /// The section, and its text.
-    shown: RefCell<Option<(Undo, String)>>,
-    /// The session that it is for; none before the first turn.
-    session: RefCell<Option<String>>,
+    /// What was read at the start, until a session has it.
+    next: RefCell<Option<Rc<str>>>,
+    /// What each session began with.
+    texts: RefCell<HashMap<String, Rc<str>>>,
+    /// What was told last.
+    told: RefCell<Rc<str>>,
 }
 
 impl Instructions {
-    /// A turn begins. The first session has what was read at the start.
-    fn begin(&self, ctx: &Context, session: &str) -> Result<(), BoxError> {
-        let last = self.session.replace(Some(session.to_owned()));
-        match last {
-            Some(last) if last != session => self.load(ctx),
-            Some(_) | None => Ok(()),
+    fn of(&self, ctx: &Context, session: &str) -> Result<Rc<str>, BoxError> {
+        if let Some(text) = self.texts.borrow().get(session) {
+            return Ok(text.clone());
         }
+        let text = self.next.take().map_or_else(|| self.read(ctx), Ok)?;
+        self.texts.borrow_mut().insert(session.to_owned(), text.clone());
+        Ok(text)
     }
 
-    fn load(&self, ctx: &Context) -> Result<(), BoxError> {
-        let here = || std::env::current_dir();
-        let folder = self.config.folder.clone().map_or_else(here, Ok)?;
+    /// Reads what is there, and tells what is new.
+    fn read(&self, ctx: &Context) -> Result<Rc<str>, BoxError> {
+        let folder = self.config.folder.clone().map_or_else(std::env::current_dir, Ok)?;
         let Found { files, problems } = find(&folder, &self.config.files, self.config.max_bytes);
         for problem in problems {
             ctx.emit(&Warning(format!("instructions: {problem}")));
         }
         let kept = fit(files, self.config.max_bytes);
-        let text = kept.text(HEADING);
-        if self.shown.borrow().as_ref().is_some_and(|it| it.1 == text) {
-            return Ok(());
+        let text: Rc<str> = kept.text(HEADING).into();
+        let last = self.told.replace(text.clone());
+        if last == text {
+            // Sessions that begin with the same share it.
+            return Ok(last);
         }
         self.tell(ctx, &kept);
-        self.show(text)
+        Ok(text)
     }
 
     fn tell(&self, ctx: &Context, kept: &Kept) {
-        let had_some = self.shown.borrow().is_some();
-        match kept.summary() {
-            Some(summary) => ctx.emit(&Notice(format!("instructions: {summary}"))),
-            None if had_some => ctx.emit(&Notice("instructions: none any more".into())),
-            None => {}
-        }
+        let summary = kept.summary().unwrap_or_else(|| "none any more".into());
+        ctx.emit(&Notice(format!("instructions: {summary}")));
         for left_out in kept.left_out(self.config.max_bytes) {
             ctx.emit(&Warning(format!("instructions: {left_out}")));
         }
-    }
-
-    fn show(&self, text: String) -> Result<(), BoxError> {
-        if let Some((undo, _)) = self.shown.take() {
-            // Nothing of it waits: when this returns the name is free.
-            drop(undo.call());
-        }
-        if !text.is_empty() {
-            let undo = self.prompt.section("instructions", ORDER, text.clone())?;
-            self.shown.replace(Some((undo, text)));
-        }
-        Ok(())
     }
 }
 

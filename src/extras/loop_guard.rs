@@ -45,19 +45,20 @@ fn default_end_at() -> NonZeroU32 {
     const { NonZeroU32::new(8).expect("8 is not zero") }
 }
 
-/// The plugin. It counts when a call begins, before anybody decides about it, and speaks when its result is there.
+/// The plugin. It counts where every call comes by, whoever refused it before anybody else was asked: at its result.
 pub async fn apply(ctx: Context, config: Config, _tools: Svc<Tools>) -> Result<(), BoxError> {
     let guard = Rc::new(Guard { config, rows: RefCell::default() });
     let (before, after, requests) = (guard.clone(), guard.clone(), guard.clone());
     ctx.intercept_at::<PreExecute>(Order::DECIDING, async move |_, call, next| {
-        match before.count(&call) {
+        match before.refusal(&call) {
             Some(why) => Ok(Verdict::Deny(why)),
             None => next.run().await,
         }
     })?;
     ctx.intercept_at::<PostExecute>(Order::DECIDING, async move |_, finished, next| {
+        let count = after.count(&finished.call);
         let result = next.run().await?;
-        Ok(after.advised(&finished.call, result))
+        Ok(after.advised(count, result))
     })?;
     ctx.intercept::<AgentRequest>(async move |_, draft, next| {
         match requests.end(draft.session.id(), draft.turn) {
@@ -80,6 +81,7 @@ struct Guard {
 }
 
 /// The same call, so many times in a row.
+#[derive(Default)]
 struct Row {
     turn: u32,
     call: String,
@@ -87,44 +89,47 @@ struct Row {
     count: u32,
 }
 
+impl Row {
+    fn is_of(&self, turn: u32, call: &str) -> bool {
+        self.turn == turn && self.call == call
+    }
+}
+
 impl Guard {
-    /// Counts a call; why it must not run any more, if so.
-    fn count(&self, call: &Call) -> Option<String> {
-        let session = call.session.as_ref()?.id();
-        let text = canonical(call);
-        let mut rows = self.rows.borrow_mut();
-        let count = match rows.get_mut(session) {
-            Some(row) if row.turn == call.turn && row.call == text => {
-                row.count = row.count.saturating_add(1);
-                row.count
-            }
-            _ => {
-                let row = Row { turn: call.turn, call: text, name: call.name.clone(), count: 1 };
-                rows.insert(session.to_owned(), row);
-                1
-            }
-        };
-        // One reply may hold more calls than there are until the end.
-        (count > self.config.end_at.get()).then(|| {
-            format!("the same call was made {count} times in a row, so it is not run any more")
-        })
+    /// Why a call must not run any more, if so. One reply may hold more of them than there are until the end.
+    fn refusal(&self, call: &Call) -> Option<String> {
+        let rows = self.rows.borrow();
+        let row = rows.get(call.session.as_ref()?.id())?;
+        let is_over =
+            row.is_of(call.turn, &canonical(call)) && row.count >= self.config.end_at.get();
+        let count = row.count;
+        is_over
+            .then(|| format!("the same call came {count} times before, so it is not run any more"))
     }
 
-    fn advised(&self, call: &Call, result: ToolResult) -> ToolResult {
-        let session = call.session.as_ref().map(|it| it.id());
-        let rows = self.rows.borrow();
-        let row = session.and_then(|it| rows.get(it)).filter(|row| row.turn == call.turn);
-        match row.map_or(0, |row| row.count) {
-            count if count >= self.config.advise_at.get() => {
-                let advice = format!(
-                    "[loop guard] This was the same call {count} times in a row. Do something else, or tell the user \
-                     what is in the way; after {} the turn is ended.",
-                    self.config.end_at
-                );
-                ToolResult { content: format!("{}\n\n{advice}", result.content), ..result }
-            }
-            _ => result,
+    /// How often this call came in a row, with this time. A call of no session is counted nowhere.
+    fn count(&self, call: &Call) -> u32 {
+        let Some(session) = &call.session else { return 0 };
+        let text = canonical(call);
+        let mut rows = self.rows.borrow_mut();
+        let row = rows.entry(session.id().to_owned()).or_default();
+        if !row.is_of(call.turn, &text) {
+            *row = Row { turn: call.turn, call: text, name: call.name.clone(), count: 0 };
         }
+        row.count = row.count.saturating_add(1);
+        row.count
+    }
+
+    fn advised(&self, count: u32, result: ToolResult) -> ToolResult {
+        if count < self.config.advise_at.get() {
+            return result;
+        }
+        let advice = format!(
+            "[loop guard] This was the same call {count} times in a row. Do something else, or tell the user what is in \
+             the way; after {} the turn is ended.",
+            self.config.end_at
+        );
+        ToolResult { content: format!("{}\n\n{advice}", result.content), ..result }
     }
 
     /// Why a turn is to end, if so.

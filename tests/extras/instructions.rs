@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use nano_cordis::harness::prompt::Prompt;
+use nano_cordis::harness::session::Session;
 use nix::{sys::stat::Mode, unistd::mkfifo};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -45,13 +45,20 @@ fn in_project(folder: &TempDir, more: &Value, test: impl AsyncFnOnce(&Rig)) {
     agent(&list(&folder.path().join("a/b"), more), test);
 }
 
-fn prompt(rig: &Rig) -> String {
-    rig.service::<Prompt>().render()
+/// What the model of a new session is told.
+async fn prompt(rig: &Rig) -> String {
+    let session = rig.session();
+    rig.turn(&session).await;
+    system(&session)
 }
 
-/// What the prompt says below the heading of the section.
-fn section(rig: &Rig) -> String {
-    let prompt = prompt(rig);
+fn system(session: &Session) -> String {
+    session.header().unwrap().system.unwrap()
+}
+
+/// What that says below the heading of the instructions.
+async fn section(rig: &Rig) -> String {
+    let prompt = prompt(rig).await;
     prompt.split_once("the later one holds.").map_or_else(String::new, |it| it.1.trim().into())
 }
 
@@ -68,11 +75,11 @@ fn the_files_from_the_project_down_to_the_folder_are_in_the_prompt_and_one_line_
                     a/b/CLAUDE.md (15 bytes)";
         assert_eq!(rig.take_notices(), [said]);
         assert_eq!(
-            section(rig),
+            section(rig).await,
             "## AGENTS.md\n\nUse tabs.\n\n## a/CLAUDE.md\n\nUse blanks.\n\n## a/b/AGENTS.md\n\n使用中文。\n\n\
              ## a/b/CLAUDE.md\n\nRun the tests."
         );
-        assert!(prompt(rig).starts_with("Be brief.\n\n# Instructions of this project"));
+        assert!(prompt(rig).await.starts_with("Be brief.\n\n# Instructions of this project"));
     });
 }
 
@@ -85,7 +92,7 @@ fn without_a_project_only_the_folder_itself_counts() {
 
     in_project(&folder, &json!({}), async |rig| {
         assert_eq!(rig.take_notices(), ["instructions: AGENTS.md (5 bytes)"]);
-        assert_eq!(section(rig), "## AGENTS.md\n\nHere.");
+        assert_eq!(section(rig).await, "## AGENTS.md\n\nHere.");
     });
 }
 
@@ -96,7 +103,7 @@ fn without_files_nothing_is_said_and_the_prompt_is_as_before() {
 
     in_project(&folder, &json!({}), async |rig| {
         assert_eq!(rig.take_notices(), [""; 0]);
-        assert_eq!(prompt(rig), "Be brief.");
+        assert_eq!(prompt(rig).await, "Be brief.");
     });
 }
 
@@ -118,7 +125,7 @@ fn the_names_of_the_files_can_be_others() {
     write(&folder, "RULES.md", "Use blanks.");
 
     in_project(&folder, &json!({ "files": ["RULES.md"] }), async |rig| {
-        assert_eq!(section(rig), "## RULES.md\n\nUse blanks.");
+        assert_eq!(section(rig).await, "## RULES.md\n\nUse blanks.");
         rig.take_notices();
     });
 }
@@ -151,7 +158,7 @@ fn a_file_that_is_too_long_is_cut_where_a_character_ends() {
         ];
         assert_eq!(rig.take_notices(), said);
         assert_eq!(
-            section(rig),
+            section(rig).await,
             "## a/b/AGENTS.md\n\n中中\n\n(The rest of this file was left out.)"
         );
     });
@@ -179,9 +186,9 @@ fn a_file_in_latin_1_is_taken_and_said() {
 
     in_project(&folder, &json!({}), async |rig| {
         let said = rig.take_notices();
-        let expected = "instructions: AGENTS.md is not UTF-8: 1 characters of it are shown as \u{fffd}; save it as UTF-8";
+        let expected = "instructions: AGENTS.md is not UTF-8: 1 character of it is shown as \u{fffd}; save it as UTF-8";
         assert_eq!(said[0], expected);
-        assert_eq!(section(rig), "## AGENTS.md\n\nUn caf\u{fffd}.");
+        assert_eq!(section(rig).await, "## AGENTS.md\n\nUn caf\u{fffd}.");
     });
 }
 
@@ -210,7 +217,7 @@ fn what_is_no_text_of_the_project_is_left_out_and_said_and_nothing_waits() {
         for (said, expected) in said.iter().zip(expected) {
             assert!(said.starts_with(&format!("instructions: {expected}")), "{said}");
         }
-        assert_eq!(prompt(rig), "Be brief.");
+        assert_eq!(prompt(rig).await, "Be brief.");
     });
 }
 
@@ -228,10 +235,11 @@ fn a_session_keeps_what_it_began_with_and_the_next_one_has_what_is_there_then() 
         rig.turn(&first).await;
         let quiet = rig.take_notices();
         rig.turn(&second).await;
+        rig.turn(&first).await;
 
         assert_eq!(quiet, [""; 0]);
-        assert!(first.header().unwrap().system.unwrap().ends_with("Use tabs."));
-        assert!(second.header().unwrap().system.unwrap().ends_with("Use blanks."));
+        assert!(system(&first).ends_with("Use tabs."));
+        assert!(system(&second).ends_with("Use blanks."));
         assert_eq!(rig.take_notices(), ["instructions: AGENTS.md (11 bytes)"]);
     });
 }
@@ -250,7 +258,7 @@ fn what_is_gone_at_the_next_session_is_said() {
         rig.turn(&second).await;
 
         assert_eq!(rig.take_notices(), ["instructions: none any more"]);
-        assert_eq!(second.header().unwrap().system.as_deref(), Some("Be brief."));
+        assert_eq!(system(&second), "Be brief.");
     });
 }
 
@@ -262,7 +270,7 @@ fn unloading_takes_the_section_away() {
     in_project(&folder, &json!({}), async |rig| {
         rig.save(AGENT).await.unwrap();
 
-        assert_eq!(prompt(rig), "Be brief.");
+        assert_eq!(prompt(rig).await, "Be brief.");
     });
 }
 

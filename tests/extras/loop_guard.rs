@@ -133,6 +133,14 @@ fn calls_that_were_refused_or_cannot_run_count_too() {
         assert_eq!(rig.runs.get(), 0);
     });
 
+    let hooks = "- {id: hooks, name: hooks, config: {PreToolUse: [{command: exit 2}]}}\n";
+    agent(&format!("{hooks}{}", list(&refused, &json!({}), "")), async |rig| {
+        let session = rig.session();
+        rig.turn(&session).await;
+        assert!(results(&session)[2].contains(ADVICE), "{:?}", results(&session));
+        assert_eq!(rig.runs.get(), 0);
+    });
+
     let unknown = vec![json!({ "tool": "nothing", "args": {} }); 3];
     agent(&list(&unknown, &json!({}), ""), async |rig| {
         let session = rig.session();

@@ -116,9 +116,8 @@ fn decoded(bytes: &[u8], is_whole: bool, name: &str) -> io::Result<(String, Opti
     let lossy = String::from_utf8_lossy(text);
     let odd = lossy.matches('\u{fffd}').count() - text_marks(text);
     let problem = (odd > 0).then(|| {
-        format!(
-            "{name} is not UTF-8: {odd} characters of it are shown as \u{fffd}; save it as UTF-8"
-        )
+        let plural = if odd == 1 { " of it is" } else { "s of it are" };
+        format!("{name} is not UTF-8: {odd} character{plural} shown as \u{fffd}; save it as UTF-8")
     });
     Ok((lossy.replace("\r\n", "\n"), problem))
 }
@@ -138,7 +137,7 @@ mod tests {
         let cut = decoded(&"ab中".as_bytes()[..4], false, "A.md").unwrap();
 
         assert_eq!(latin.0, "caf\u{fffd} \u{fffd}");
-        let said = "A.md is not UTF-8: 1 characters of it are shown as \u{fffd}; save it as UTF-8";
+        let said = "A.md is not UTF-8: 1 character of it is shown as \u{fffd}; save it as UTF-8";
         assert_eq!(latin.1.unwrap(), said);
         assert_eq!(cut, ("ab".to_owned(), None));
     }

@@ -1,4 +1,4 @@
-//! A saved session as it is, and a new one that begins like it.
+//! Part of `persistence`: a new session that begins like a saved one.
 //!
 //! Full-size counterpart: the forks of the session package.
 //! Watch for: the log that is read may belong to a program that runs. It is neither locked nor changed, and a new log
@@ -14,23 +14,7 @@ use super::{
 };
 use crate::harness::session::event::EventBody;
 
-/// A log that was read and not touched.
-#[derive(Debug)]
-pub struct Seen {
-    /// The id of the session, in full.
-    pub id: String,
-    /// What the log holds.
-    pub log: Log,
-}
-
 impl Persistence {
-    /// Reads a session, of which the id or the beginning of the id is given, whatever state its last turn is in.
-    pub fn look(&self, id: &str) -> Result<Seen, PersistenceError> {
-        let id = self.folder.find(id)?;
-        let (_, log) = file::look(&self.folder.log(&id))?;
-        Ok(Seen { id, log })
-    }
-
     /// Makes a new session of the whole turns of a saved one, and reserves it for this process.
     pub fn fork(&self, id: &str) -> Result<Loaded, PersistenceError> {
         let from = self.folder.find(id)?;
