@@ -142,7 +142,7 @@ impl Program {
     async fn run(arguments: Arguments, builtins: Builtins) -> u8 {
         let mut signals = Signals::listen();
         let env = Rc::new(Env::process());
-        let console = Rc::new(Console::new(arguments, env.get("TERM").as_deref()));
+        let console = Rc::new(Console::new(arguments, |name| env.get(name)));
         trace::through(&console, &env);
         let options = list::options(console.arguments(), builtins, env.clone());
         let reports = Rc::new(Reports::to(console.clone()));

@@ -8,6 +8,7 @@
 
 use crate::cordis::{Builtins, plugin};
 
+pub mod compaction;
 pub mod cost;
 pub mod hooks;
 pub mod instructions;
@@ -21,6 +22,7 @@ pub fn extended(builtins: Builtins) -> Builtins {
         .with("mcp", plugin(mcp::apply))
         .with("hooks", plugin(hooks::apply).guard())
         .with("cost", plugin(cost::apply))
+        .with("compaction", plugin(compaction::apply))
         .with("instructions", plugin(instructions::apply))
         .with("loop-guard", plugin(loop_guard::apply))
 }

@@ -2,23 +2,27 @@
 //!
 //! Needs `console`, `session`, `agentLoop`; uses `persistence` and `loader` if they are there. Listens to `session/event`,
 //! `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console` belongs to the process
-//! (with `arguments`, `input`, `stdin`, `asking`, `confirm`, `screen`, `output`); `opening` and `ending` are the two ends of
+//! (with `arguments`, `input`, `stdin`, `editor`, `asking`, `confirm`, `commands`, `screen`, `output`); `opening` and `ending` are the two ends of
 //! a conversation; `printer` chooses between `transcript`, for people, and `results`, for programs; `answer`, `outcome`,
-//! `usage` and `listing` find the words, and `text` makes those of others harmless.
+//! `usage`, `markdown` and `listing` find the words, and `text` makes those of others harmless.
 //! Full-size counterpart: the headless bundle and the command line application.
 //! Watch for: it is a subscriber and nothing else. Nothing knows that it exists, and a web page would do the same things.
 
 mod answer;
 pub mod arguments;
 mod asking;
+pub mod commands;
 mod confirm;
 pub mod console;
+mod editor;
 mod ending;
 mod input;
 pub(crate) mod listing;
+mod markdown;
 mod opening;
 mod outcome;
 pub(crate) mod output;
+mod own_commands;
 mod printer;
 pub(crate) mod results;
 mod screen;
@@ -82,7 +86,7 @@ pub async fn apply(
     loader: Optional<Loader>,
 ) -> Result<(), BoxError> {
     console.lead()?;
-    let printer = RefCell::new(Printer::new(console.format(), console.arguments().quiet));
+    let printer = RefCell::new(Printer::new(&console));
     let cli = Rc::new(Cli {
         console,
         sessions,
@@ -94,8 +98,10 @@ pub async fn apply(
         turn: watch::Sender::new(None),
         is_leaving: Cell::new(false),
         last_interrupt: Cell::new(None),
+        model: Rc::default(),
     });
     cli.subscribe(&ctx)?;
+    cli.add_commands(&ctx)?;
     ctx.spawn("conversation", async move |ctx| cli.lead(&ctx, loader).await)?;
     Ok(())
 }
@@ -113,6 +119,8 @@ struct Cli {
     /// This plugin is being unloaded: no further turn begins.
     is_leaving: Cell<bool>,
     last_interrupt: Cell<Option<Instant>>,
+    /// The model that the user asked for in this conversation.
+    model: Rc<RefCell<Option<String>>>,
 }
 
 /// What it does: one turn, or one for each line.
@@ -131,17 +139,22 @@ impl Cli {
     async fn begin(self: Rc<Self>, ctx: &Context) -> Result<(), BoxError> {
         let is_first = self.console.begins();
         let Some(session) = self.open(is_first)? else { return Ok(()) };
+        self.lead_in(ctx, &session)?;
+        let prompt = if is_first { self.console.prompt().await? } else { None };
+        match prompt {
+            Some(text) => self.one_shot(&session, &text).await,
+            None => self.converse(&session).await,
+        }
+        Ok(())
+    }
+
+    fn lead_in(self: &Rc<Self>, ctx: &Context, session: &Rc<Session>) -> Result<(), BoxError> {
         self.session.replace(Some(session.clone()));
         let cwd = std::env::current_dir().unwrap_or_default();
         self.console.say(&self.printer.borrow().session(session.id(), &cwd));
         // Registered after the session, so undone before it: the log is still open when a turn is closed in it.
         let leaving = self.clone();
         ctx.effect(move || async move || leaving.leave().await)?;
-        let prompt = if is_first { self.console.prompt().await? } else { None };
-        match prompt {
-            Some(text) => self.one_shot(&session, &text).await,
-            None => self.converse(&session).await,
-        }
         Ok(())
     }
 
@@ -158,7 +171,7 @@ impl Cli {
         while !self.is_leaving.get() && !self.console.is_ending() {
             match self.console.line(PROMPT).await {
                 Entered::Line(text) if text.trim().is_empty() => {}
-                Entered::Line(text) => self.console.turn_ended(self.turn(session, &text).await),
+                Entered::Line(text) => self.entered(&text).await,
                 Entered::Interrupt => self.stop(Signal::Interrupt),
                 Entered::End => return self.console.finish(self.console.conversation_status()),
                 Entered::Broken(why) => return self.console.fail(MISUSED, &why),

@@ -11,6 +11,7 @@ mod arguments;
 mod bad_lists;
 mod batch;
 mod check;
+mod comfort;
 mod commands;
 mod conversation;
 mod endurance;

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::markdown::Markdown;
 use super::text::{arguments, harmless, json, line};
 use crate::harness::session::event::EventBody;
 
@@ -21,9 +22,16 @@ pub(super) struct Transcript {
     held: String,
     /// Whether it has its heading.
     has_heading: bool,
+    /// The look of replies, where the screen can show one.
+    markdown: Option<Markdown>,
 }
 
 impl Transcript {
+    /// One for a terminal that can show more than letters.
+    pub(super) fn styled() -> Self {
+        Self { markdown: Some(Markdown::default()), ..Self::default() }
+    }
+
     /// A piece of the reply. Blanks are shown with the text behind them, so that a reply of blanks shows nothing.
     pub(super) fn delta(&mut self, piece: &str) -> String {
         self.came.push_str(piece);
@@ -36,7 +44,7 @@ impl Transcript {
         let text = std::mem::replace(&mut self.held, rest);
         let head = if self.has_heading { "" } else { self.heading() };
         self.has_heading = true;
-        format!("{head}{text}")
+        format!("{head}{}", self.looking(&text))
     }
 
     /// The reply begins again; what was shown of it is no part of it.
@@ -48,7 +56,8 @@ impl Transcript {
     pub(super) fn event(&mut self, body: &EventBody) -> String {
         match body {
             EventBody::TurnStart { .. } => {
-                *self = Self::default();
+                let markdown = self.markdown.take().map(|_| Markdown::default());
+                *self = Self { markdown, ..Self::default() };
                 String::new()
             }
             EventBody::AssistantMessage { message, .. } => {
@@ -76,7 +85,17 @@ impl Transcript {
         if text.trim().is_empty() {
             return cut;
         }
-        format!("{cut}{}{}\n", self.heading(), harmless(text).trim_end())
+        let text = self.looking(harmless(text).trim_end());
+        format!("{cut}{}{text}{}\n", self.heading(), self.look_ends())
+    }
+
+    /// A piece of a reply as the screen shows it.
+    fn looking(&mut self, piece: &str) -> String {
+        self.markdown.as_mut().map_or_else(|| piece.to_owned(), |it| it.piece(piece))
+    }
+
+    fn look_ends(&mut self) -> String {
+        self.markdown.as_mut().map(Markdown::finish).unwrap_or_default()
     }
 
     fn heading(&mut self) -> &'static str {
@@ -87,7 +106,8 @@ impl Transcript {
     fn end_of_stream(&mut self) -> String {
         self.came.clear();
         self.held.clear();
-        if std::mem::take(&mut self.has_heading) { "\n".into() } else { String::new() }
+        let end = self.look_ends();
+        if std::mem::take(&mut self.has_heading) { end + "\n" } else { String::new() }
     }
 }
 
