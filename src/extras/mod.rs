@@ -8,6 +8,8 @@
 
 use crate::cordis::{Builtins, plugin};
 
+pub mod approval_rules;
+mod asking;
 pub mod cost;
 pub mod hooks;
 pub mod instructions;
@@ -20,6 +22,7 @@ pub fn extended(builtins: Builtins) -> Builtins {
     builtins
         .with("mcp", plugin(mcp::apply))
         .with("hooks", plugin(hooks::apply).guard())
+        .with("approval-rules", plugin(approval_rules::apply).guard())
         .with("cost", plugin(cost::apply))
         .with("instructions", plugin(instructions::apply))
         .with("loop-guard", plugin(loop_guard::apply))
