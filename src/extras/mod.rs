@@ -9,6 +9,8 @@
 use crate::cordis::{Builtins, plugin};
 
 pub mod compaction;
+pub mod approval_rules;
+mod asking;
 pub mod cost;
 pub mod hooks;
 pub mod instructions;
@@ -21,6 +23,7 @@ pub fn extended(builtins: Builtins) -> Builtins {
     builtins
         .with("mcp", plugin(mcp::apply))
         .with("hooks", plugin(hooks::apply).guard())
+        .with("approval-rules", plugin(approval_rules::apply).guard())
         .with("cost", plugin(cost::apply))
         .with("compaction", plugin(compaction::apply))
         .with("instructions", plugin(instructions::apply))

@@ -1,10 +1,11 @@
 //! The command line: prints what is logged, answers what is asked, and gives what is typed to the agent loop.
 //!
-//! Needs `console`, `session`, `agentLoop`; uses `persistence` and `loader` if they are there. Listens to `session/event`,
-//! `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console` belongs to the process
-//! (with `arguments`, `input`, `stdin`, `editor`, `asking`, `confirm`, `commands`, `screen`, `output`); `opening` and `ending` are the two ends of
-//! a conversation; `printer` chooses between `transcript`, for people, and `results`, for programs; `answer`, `outcome`,
-//! `usage`, `markdown` and `listing` find the words, and `text` makes those of others harmless.
+//! Needs `console`, `session`, `agentLoop`; uses `persistence`, `loader` and `approvalMemory` if they are there. Listens to
+//! `session/event`, `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console`
+//! belongs to the process (with `arguments`, `input`, `stdin`, `editor`, `asking`, `confirm`, `commands`, `screen`, `output`);
+//! `opening` and `ending` are the two ends of a conversation; `own_commands` are what can be typed in it beside turns;
+//! `printer` chooses between `transcript`, for people, and `results`, for programs; `answer`, `question`, `outcome`, `usage`,
+//! `markdown` and `listing` find the words, and `text` makes those of others harmless.
 //! Full-size counterpart: the headless bundle and the command line application.
 //! Watch for: it is a subscriber and nothing else. Nothing knows that it exists, and a web page would do the same things.
 
@@ -24,6 +25,7 @@ mod outcome;
 pub(crate) mod output;
 mod own_commands;
 mod printer;
+mod question;
 pub(crate) mod results;
 mod screen;
 pub mod status;
@@ -42,18 +44,18 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::answer::{Who, judge};
+use self::answer::{Who, is_always, judge};
 use self::console::{Console, Entered, Signal};
 use self::opening::introduction;
 use self::outcome::verdict;
 use self::printer::Printer;
+use self::question::question;
 use self::results::TurnResult;
 use self::status::{COMPLETED, FAILED, MISUSED};
 use self::text::seconds;
-use self::transcript::question;
 use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
 use crate::harness::agent_loop::{AgentLoop, AssistantDelta, RunError};
-use crate::harness::approval::{Answer, ApprovalRequest};
+use crate::harness::approval::{Answer, ApprovalRequest, Memory};
 use crate::harness::llm::Delta;
 use crate::harness::persistence::Persistence;
 use crate::harness::session::event::EventBody;
@@ -232,7 +234,7 @@ impl Cli {
         let cli = self.clone();
         ctx.on(move |_, it: &AssistantDelta| cli.show_piece(it))?;
         let cli = self.clone();
-        ctx.answer::<ApprovalRequest>(async move |_, call| Ok(cli.decide(&call).await))?;
+        ctx.answer::<ApprovalRequest>(async move |ctx, call| Ok(cli.decide(&ctx, &call).await))?;
         let cli = self.clone();
         ctx.on(move |_, it: &Signal| cli.stop(*it))?;
         Ok(())
@@ -273,17 +275,24 @@ impl Cli {
     }
 
     /// Asks about a call of this conversation; for others somebody else may answer.
-    async fn decide(&self, call: &Call) -> Option<Answer> {
+    async fn decide(&self, ctx: &Context, call: &Call) -> Option<Answer> {
         if !call.session.as_ref().is_some_and(|it| self.is_ours(it)) {
             return None;
         }
-        let question = question(&call.name, &call.arguments);
+        let is_script = !self.console.is_terminal() && !self.console.arguments().is_one_shot();
+        let memory = ctx.get::<dyn Memory>().filter(|_| !is_script);
+        let always = memory.and_then(|it| it.offer(call));
+        let choices = if always.is_some() { "y/a/N" } else { "y/N" };
+        let question = question(&call.name, &call.arguments, choices);
         let answered = tokio::select! {
             biased;
             () = call.cancel.cancelled() => return Some(Answer::No),
             answered = self.console.answer(&question, self.patience) => answered,
         };
-        let is_script = !self.console.is_terminal() && !self.console.arguments().is_one_shot();
+        if let Some(remember) = always.filter(|_| is_always(&answered)) {
+            remember();
+            return Some(Answer::Yes);
+        }
         let who = if is_script { Who::Script } else { Who::Asked };
         let verdict = judge(answered, who, self.patience);
         if let Some(why) = verdict.why {

@@ -7,6 +7,7 @@ mod terminal;
 
 mod anytime;
 mod approval;
+mod approval_rules;
 mod arguments;
 mod bad_lists;
 mod batch;

@@ -6,6 +6,7 @@
 )]
 
 mod compaction;
+mod approval_rules;
 mod cost;
 mod hooks;
 mod instructions;

@@ -3,14 +3,9 @@
 //! Part of `cli`. It keeps no text of its own, only what it needs to know about the lines before.
 //! Watch for: a reply that came in pieces is in the log once more as a whole, and must not be shown twice.
 
-use serde_json::{Map, Value};
-
 use super::markdown::Markdown;
-use super::text::{arguments, harmless, json, line};
+use super::text::{arguments, harmless, line};
 use crate::harness::session::event::EventBody;
-
-/// Questions longer than this say how long they are, so that nobody takes the end of the screen for the end of them.
-const LONG_QUESTION: usize = 1000;
 
 /// Where the turn is on the screen.
 #[derive(Debug, Default)]
@@ -119,24 +114,13 @@ pub(super) fn final_text(text: &str) -> String {
     }
 }
 
-/// The question before a guarded call: all of it, on one line, and nothing after it.
-pub(super) fn question(name: &str, arguments: &Map<String, Value>) -> String {
-    let shown = json(&Value::Object(arguments.clone()));
-    let length = match shown.chars().count() {
-        long @ LONG_QUESTION.. => format!(" ({long} characters)"),
-        _ => String::new(),
-    };
-    format!("Allow {} {shown}{length}? [y/N] ", line(name))
-}
-
 #[cfg(test)]
 mod tests {
     use std::rc::Rc;
 
     use proptest::{collection, prelude::proptest};
-    use serde_json::json;
 
-    use super::{Transcript, question};
+    use super::Transcript;
     use crate::harness::session::event::{EventBody, Reason};
     use crate::harness::session::message::{AssistantMessage, Message};
 
@@ -290,15 +274,5 @@ mod tests {
         let turn = [call("ba\x1b[2Jsh\n", "\x1b"), result("A\x1b]0;T\x07\u{9b}B")];
 
         assert!(!shown(&turn).contains(|c: char| c.is_control() && c != '\n'));
-    }
-
-    #[test]
-    fn a_question_shows_the_whole_call_on_one_line() {
-        let short = json!({ "command": "echo\nrm -rf build # end" });
-        let long = json!({ "command": format!("{}; rm -rf build", "x".repeat(5000)) });
-        let ask = |it: &serde_json::Value| question("bash", it.as_object().unwrap());
-
-        assert_eq!(ask(&short), r#"Allow bash {"command":"echo\nrm -rf build # end"}? [y/N] "#);
-        assert!(ask(&long).ends_with(r#"; rm -rf build"} (5028 characters)? [y/N] "#));
     }
 }
