@@ -16,6 +16,7 @@ mod comfort;
 mod commands;
 mod conversation;
 mod endurance;
+mod getting_started;
 mod hostile;
 mod interrupts;
 mod json;
