@@ -32,6 +32,8 @@ fn complaints(list: &str) -> Vec<String> {
 fn the_schema_has_nothing_against_the_list_that_is_built_in_nor_against_any_example() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let examples = fs::read_dir(root.join("examples")).unwrap().map(|it| it.unwrap().path());
+    // The plugins of that one are in a binary of its own, whose `--schema` knows them.
+    let examples = examples.filter(|it| !it.ends_with("own-binary"));
     let lists: Vec<_> = examples.map(|it| it.join("cordis.yml")).filter(|it| it.exists()).collect();
     assert!(lists.len() > 5, "{lists:?}");
 
