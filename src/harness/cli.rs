@@ -44,23 +44,20 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::answer::{Who, is_always, judge};
 use self::console::{Console, Entered, Signal};
 use self::opening::introduction;
 use self::outcome::verdict;
 use self::printer::Printer;
-use self::question::question;
 use self::results::TurnResult;
 use self::status::{COMPLETED, FAILED, MISUSED};
 use self::text::seconds;
 use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
 use crate::harness::agent_loop::{AgentLoop, AssistantDelta, RunError};
-use crate::harness::approval::{Answer, ApprovalRequest, Memory};
+use crate::harness::approval::ApprovalRequest;
 use crate::harness::llm::Delta;
 use crate::harness::persistence::Persistence;
 use crate::harness::session::event::EventBody;
 use crate::harness::session::{Session, SessionEvent, Sessions};
-use crate::harness::tools::Call;
 
 const PROMPT: &str = "you> ";
 
@@ -272,35 +269,5 @@ impl Cli {
 
     fn is_ours(&self, session: &Session) -> bool {
         self.session.borrow().as_ref().is_some_and(|it| it.id() == session.id())
-    }
-
-    /// Asks about a call of this conversation; for others somebody else may answer.
-    async fn decide(&self, ctx: &Context, call: &Call) -> Option<Answer> {
-        if !call.session.as_ref().is_some_and(|it| self.is_ours(it)) {
-            return None;
-        }
-        let is_script = !self.console.is_terminal() && !self.console.arguments().is_one_shot();
-        let memory = ctx.get::<dyn Memory>().filter(|_| !is_script);
-        let always = memory.and_then(|it| it.offer(call));
-        let choices = if always.is_some() { "y/a/N" } else { "y/N" };
-        let question = question(&call.name, &call.arguments, choices);
-        let answered = tokio::select! {
-            biased;
-            () = call.cancel.cancelled() => return Some(Answer::No),
-            answered = self.console.answer(&question, self.patience) => answered,
-        };
-        if let Some(remember) = always.filter(|_| is_always(&answered)) {
-            remember();
-            return Some(Answer::Yes);
-        }
-        let who = if is_script { Who::Script } else { Who::Asked };
-        let verdict = judge(answered, who, self.patience);
-        if let Some(why) = verdict.why {
-            self.console.notice(&format!("refused: {why}"));
-        }
-        if let Some(line) = verdict.next_turn {
-            self.console.put_back(line);
-        }
-        Some(verdict.answer)
     }
 }
