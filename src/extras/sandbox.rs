@@ -28,12 +28,14 @@ use crate::{
     harness::{
         env::Env,
         shell::{Argv, ShellProgram},
-        tools::{Finished, Order, PostExecute, ToolResult},
+        tools::{Finished, PostExecute, ToolResult},
     },
 };
 
 /// The trial takes milliseconds; a system that is so slow has other troubles.
 const TRIAL: Duration = Duration::from_secs(10);
+/// Whatever others put before a command is confined with it.
+const OUTERMOST: i32 = i32::MIN;
 /// How a system says that something may not be written, or moved to where it may be.
 const DENIALS: [&str; 2] = ["ermission denied", "nvalid cross-device link"];
 
@@ -61,6 +63,8 @@ enum Network {
 pub enum SandboxError {
     #[error("writable: {} is not there; make it, or take it out", path.display())]
     NotThere { path: PathBuf },
+    #[error("{} is the root of all files, so nothing would be confined; {way_out}", path.display())]
+    Everything { path: PathBuf, way_out: &'static str },
     #[error("the folder that the program was started in cannot be found: {source}")]
     NoFolder { source: io::Error },
     #[error(
@@ -75,7 +79,7 @@ pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), Bo
     let limits = Rc::new(config.limits(&folder, &env)?);
     try_it(&limits).await.map_err(|why| SandboxError::Refused { why })?;
     let line = limits.to_string();
-    ctx.intercept_at::<ShellProgram>(Order::ASKING, async move |_, _, next| {
+    ctx.intercept_at::<ShellProgram>(OUTERMOST, async move |_, _, next| {
         Ok(limits.around(next.run().await?))
     })?;
     ctx.intercept::<PostExecute>(async move |_, finished, next| {
@@ -87,17 +91,20 @@ pub async fn apply(ctx: Context, config: Config, env: Svc<Env>) -> Result<(), Bo
 impl Config {
     /// Paths in full, because a command may be run in another folder.
     fn limits(self, folder: &Path, env: &Env) -> Result<Limits, SandboxError> {
-        let mut writable = vec![folder.to_owned()];
         let temp = PathBuf::from(env.get("TMPDIR").unwrap_or_else(|| "/tmp".into()));
-        writable.extend(Some(folder.join(temp)).filter(|it| it.exists()));
-        for path in self.writable {
-            let path = folder.join(path);
-            if !path.exists() {
-                return Err(SandboxError::NotThere { path });
-            }
-            writable.push(path);
-        }
-        Ok(Limits { writable, has_network: self.network == Network::On })
+        let temp = Some(folder.join(temp)).filter(|it| it.exists());
+        let named = self.writable.iter().map(|it| folder.join(it));
+        let all = [(folder.to_owned(), "start the program in the folder of a project")]
+            .into_iter()
+            .chain(temp.map(|it| (it, "give TMPDIR another folder")))
+            .chain(named.map(|it| (it, "take it out of `writable`")));
+        let writable = all.map(|(path, way_out)| match path.canonicalize() {
+            Err(_) => Err(SandboxError::NotThere { path }),
+            Ok(real) if real.parent().is_none() => Err(SandboxError::Everything { path, way_out }),
+            Ok(_) => Ok(path),
+        });
+        let has_network = self.network == Network::On;
+        Ok(Limits { writable: writable.collect::<Result<_, _>>()?, has_network })
     }
 }
 

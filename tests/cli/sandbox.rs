@@ -108,6 +108,7 @@ fn d_66_no_way_of_writing_elsewhere_works() {
         "ln $O/kept hard && echo new > hard",
         "echo new > mine && ln mine $O/other",
         "echo new > /proc/self/root$O/kept",
+        "echo new > /proc/$PPID/root$O/kept",
         "cd /proc/self/root && echo new > .$O/kept",
         "bash -c \"bash -c 'echo new > $O/kept'\"",
         "setsid -w bash -c 'echo new > $O/kept'",
@@ -213,18 +214,20 @@ fn what_the_config_names_is_writable_too() {
 }
 
 #[test]
-fn a_writable_path_that_is_not_there_is_named() {
-    let place = Place::new();
+fn a_writable_path_that_is_not_there_or_is_everything_is_refused_by_name() {
+    for (writable, why) in [
+        ("nothing", "/nothing is not there; make it"),
+        ("/tmp/..", "/tmp/.. is the root of all files, so nothing would be confined"),
+    ] {
+        let place = Place::new();
+        let list = confined(&["touch ran"], &format!("{{writable: [{writable}]}}"));
 
-    let ended =
-        Running::start(place.command(&confined(&["touch ran"], "{writable: [nothing]}"))).ended();
+        let ended = Running::start(place.command(&list)).ended();
 
-    assert_eq!(ended.code(), 2, "{ended:?}");
-    assert!(
-        ended.err.contains("entry `box`") && ended.err.contains("/nothing is not there"),
-        "{ended:?}"
-    );
-    assert!(!place.folder.has("ran"));
+        assert_eq!(ended.code(), 2, "{ended:?}");
+        assert!(ended.err.contains("entry `box`") && ended.err.contains(why), "{ended:?}");
+        assert!(!place.folder.has("ran"));
+    }
 }
 
 #[test]
@@ -257,6 +260,24 @@ fn hooks_are_confined_as_well() {
     let ended = Running::start(place.command(&list)).ended();
 
     assert_eq!(ended.code(), 0, "{ended:?}");
+    assert!(place.folder.has("inside") && place.is_untouched(), "{ended:?}");
+}
+
+#[test]
+fn the_shell_of_a_script_is_confined_as_well() {
+    if !is_possible("the shell of a script is confined", &[]) {
+        return;
+    }
+    let place = Place::new();
+    let shell =
+        "import { LocalShell } from 'cordis'\nexport default class Mine extends LocalShell {}\n";
+    place.folder.write("shell.ts", shell);
+    let list = confined(&["echo new > $O/kept", "echo in > inside"], "{}");
+
+    let list = list.replace("name: shell-local", "name: ./shell.ts");
+    let ended = Running::start(place.command(&list)).ended();
+
+    assert!(ended.out.contains("Permission denied"), "{ended:?}");
     assert!(place.folder.has("inside") && place.is_untouched(), "{ended:?}");
 }
 
