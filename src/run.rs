@@ -34,6 +34,7 @@ use self::announce::announce;
 use self::reports::Reports;
 use self::signals::Signals;
 use crate::cordis::{Builtins, Context, Hurry, LoaderOptions, Notice, Warning};
+use crate::extras::sandbox::launch::launch;
 use crate::harness::cli::arguments::{Arguments, OutputFormat, Refused};
 use crate::harness::cli::console::{Console, Signal};
 use crate::harness::cli::output::unwritten;
@@ -53,6 +54,9 @@ const FILES: usize = 16;
 
 /// Runs the program with these plugins to choose from, and gives its exit status.
 pub fn run(builtins: Builtins) -> ExitCode {
+    if let Some(status) = launch(std::env::args_os()) {
+        return status;
+    }
     let is_hidden = hide_memory();
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,

@@ -16,6 +16,7 @@ pub mod hooks;
 pub mod instructions;
 pub mod loop_guard;
 pub mod mcp;
+pub mod sandbox;
 pub mod script;
 
 /// The built-in plugins with those of this folder.
@@ -24,6 +25,7 @@ pub fn extended(builtins: Builtins) -> Builtins {
         .with("mcp", plugin(mcp::apply))
         .with("hooks", plugin(hooks::apply).guard())
         .with("approval-rules", plugin(approval_rules::apply).guard())
+        .with("sandbox", plugin(sandbox::apply).guard())
         .with("cost", plugin(cost::apply))
         .with("compaction", plugin(compaction::apply))
         .with("instructions", plugin(instructions::apply))

@@ -30,6 +30,7 @@ mod one_shot;
 mod readme;
 mod reload;
 mod resume;
+mod sandbox;
 mod saves;
 mod states;
 mod streaming;

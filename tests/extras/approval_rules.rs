@@ -188,6 +188,21 @@ fn d_66_a_quote_does_not_bring_a_command_past_a_rule_that_denies() {
 }
 
 #[test]
+fn a_command_that_rules_cannot_read_is_asked_about_and_may_be_remembered() {
+    agent(&list(&[], &json!({ "deny": ["bash: ls -l *"] })), async |rig| {
+        let counts = says_always(rig);
+        let session = rig.session();
+
+        for _ in 0..2 {
+            run(rig, &session, "bash", &json!({ "command": "echo \"a b\"" })).await;
+        }
+
+        assert_eq!(counts.get(), (1, 1));
+        rig.take_notices();
+    });
+}
+
+#[test]
 fn what_is_on_the_list_is_always_asked_about_and_never_remembered() {
     agent(&list(&[], &json!({ "allow": ["bash"] })), async |rig| {
         let counts = says_always(rig);

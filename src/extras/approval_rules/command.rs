@@ -72,6 +72,10 @@ fn begins_plainly(words: &Words) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::process;
+
+    use proptest::{prop_assert_eq, proptest};
+
     use super::Command;
 
     fn words(parts: &[&str]) -> Vec<Vec<String>> {
@@ -135,5 +139,22 @@ mod tests {
         let command = Command::read("rm${IFS}-rf x");
         assert_eq!(command.certain, words(&[""]));
         assert_eq!(command.possible[0], ["rm"]);
+    }
+
+    proptest! {
+        #[test]
+        fn d_66_what_is_plain_bash_splits_into_the_same_words(
+            rest in r#"[ab=%,./:@+!^?*\[\]\t é-]{0,8}[ab ;&|<>()$`{}'"\\\n\r-]{0,3}"#,
+        ) {
+            let command = Command::read(&format!("x {rest}"));
+            if command.is_plain {
+                // A function in the place of the program; names of files are not what this is about.
+                let line = format!("set -f; x() {{ printf '<%s>' x \"$@\"; }}\nx {rest}");
+                let said = process::Command::new("bash").args(["-c", &line]).output().unwrap();
+
+                let words = command.certain[0].iter().map(|it| format!("<{it}>"));
+                prop_assert_eq!(String::from_utf8_lossy(&said.stdout), words.collect::<String>());
+            }
+        }
     }
 }
