@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub use self::error::LlmError;
+pub use self::{error::LlmError, hash::Growing};
 use crate::{
     cordis::{LocalBoxFuture, Service},
     harness::session::message::{AssistantMessage, Header, Message, ToolCallRequest},

@@ -13,6 +13,7 @@ pub mod fork;
 pub mod read;
 pub mod repair;
 pub mod saved;
+pub mod seen;
 mod store;
 
 use std::{

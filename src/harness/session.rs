@@ -19,6 +19,8 @@ use std::{
     rc::Rc,
 };
 
+pub(crate) use self::derive::shown as shown_of;
+
 use crate::{
     cordis::{BoxError, Context, Emit, NoConfig, Service},
     harness::session::{
@@ -135,7 +137,7 @@ impl Session {
 
     /// The messages so far, as the model is to read them.
     pub fn messages(&self) -> Vec<Message> {
-        derive::shown(&self.events.borrow()).into_iter().map(|(_, message)| message).collect()
+        shown_of(&self.events.borrow()).into_iter().map(|(_, message)| message).collect()
     }
 
     /// The newest header: what it says of model, system prompt and tools is what the last request had.

@@ -27,6 +27,7 @@ mod logs;
 mod mcp;
 mod network;
 mod one_shot;
+mod papers;
 mod readme;
 mod reload;
 mod resume;

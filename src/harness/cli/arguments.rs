@@ -6,9 +6,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 
+pub use super::choices::{Beginning, OutputFormat};
+pub use super::export::Format;
 use super::text::message;
 
 /// The command line.
@@ -36,6 +38,24 @@ pub struct Arguments {
     /// Close a turn that a session was left in by a program that died
     #[arg(long, value_name = "ID", conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions"])]
     pub repair: Option<String>,
+    /// Write a saved session down as one file for people, to stdout or to a new file (-o)
+    #[arg(long, value_name = "ID", conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair"])]
+    pub export: Option<String>,
+    /// The file that --export writes; one that is there stays as it is
+    #[arg(short, long, value_name = "FILE", requires = "export")]
+    pub output: Option<PathBuf>,
+    /// What --export writes: markdown or html; without it the name of the file says so
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        hide_possible_values = true,
+        requires = "export"
+    )]
+    pub format: Option<Format>,
+    /// Make each request of a saved session once more from its log, and say whether it equals what was sent
+    #[arg(long, value_name = "ID", conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "export"])]
+    pub replay: Option<String>,
     /// Use another configuration than ./cordis.yml
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -46,24 +66,24 @@ pub struct Arguments {
     #[arg(long, value_name = "ID")]
     pub disable: Vec<String>,
     /// Mount everything, print each entry and what it waits for, and exit with 0 if all run
-    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair"])]
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "export", "replay"])]
     pub check: bool,
     /// Write nano-cordis.d.ts, the types for plugins in TypeScript, into this folder
-    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check"])]
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "export", "replay", "config", "set", "disable", "check"])]
     pub types: bool,
     /// Write a commented cordis.yml into this folder (--init deepseek, openai, ollama or openrouter names the model)
     #[arg(long, value_name = "SERVICE", num_args = 0..=1, default_missing_value = "fake", value_enum, hide_possible_values = true)]
-    #[arg(conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check", "types"])]
+    #[arg(conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "export", "replay", "config", "set", "disable", "check", "types"])]
     pub init: Option<Beginning>,
     /// Print a JSON Schema of cordis.yml, for editors
-    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check", "types", "init"])]
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "export", "replay", "config", "set", "disable", "check", "types", "init"])]
     pub schema: bool,
     /// Print the completions of a shell: bash, elvish, fish, powershell, zsh
     #[arg(long, value_name = "SHELL", value_enum, hide_possible_values = true)]
-    #[arg(conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check", "types", "init", "schema"])]
+    #[arg(conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "export", "replay", "config", "set", "disable", "check", "types", "init", "schema"])]
     pub completions: Option<Shell>,
     /// Print the page of the manual (nano-cordis --man | man -l -)
-    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check", "types", "init", "schema", "completions"])]
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "export", "replay", "config", "set", "disable", "check", "types", "init", "schema", "completions"])]
     pub man: bool,
     /// What stdout is for: text for people, json (one object a turn) or stream-json (one an event) for programs
     #[arg(
@@ -73,10 +93,10 @@ pub struct Arguments {
         value_enum,
         hide_possible_values = true
     )]
-    #[arg(conflicts_with_all = ["sessions", "repair", "check", "types", "init", "schema", "completions", "man"])]
+    #[arg(conflicts_with_all = ["sessions", "repair", "export", "replay", "check", "types", "init", "schema", "completions", "man"])]
     output_format: OutputFormat,
     /// The same as --output-format json
-    #[arg(long, conflicts_with_all = ["output_format", "sessions", "repair", "check", "types", "init", "schema", "completions", "man"])]
+    #[arg(long, conflicts_with_all = ["output_format", "sessions", "repair", "export", "replay", "check", "types", "init", "schema", "completions", "man"])]
     json: bool,
     /// Say more on stderr; twice for everything
     #[arg(short, long, action = ArgAction::Count)]
@@ -84,33 +104,6 @@ pub struct Arguments {
     /// Only the final text on stdout, only errors and warnings on stderr
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-}
-
-/// The model of a configuration to begin with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Beginning {
-    /// The one that answers by script.
-    Fake,
-    /// The service of this name.
-    Deepseek,
-    /// The service of this name.
-    Openai,
-    /// A server on this machine.
-    Ollama,
-    /// The service of this name.
-    Openrouter,
-}
-
-/// What stdout is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    /// A transcript.
-    #[default]
-    Text,
-    /// The result of each turn.
-    Json,
-    /// What is logged, as it is logged, and the result of each turn.
-    StreamJson,
 }
 
 /// One `--set`: `(entry id, dotted key, text of the value)`.
@@ -151,7 +144,13 @@ impl Arguments {
 
     /// Whether there is one thing to do, and no conversation to lead.
     pub fn is_one_shot(&self) -> bool {
-        !self.words.is_empty() || self.sessions || self.repair.is_some() || self.check
+        let is_about_saved = self.sessions || self.repair.is_some() || self.is_look();
+        !self.words.is_empty() || is_about_saved || self.check
+    }
+
+    /// Whether a saved session is only looked at.
+    fn is_look(&self) -> bool {
+        self.export.is_some() || self.replay.is_some()
     }
 
     /// The prompt, if there is one.

@@ -104,7 +104,7 @@ fn name_of(state: SavedState) -> &'static str {
     }
 }
 
-fn local(time: SystemTime) -> String {
+pub(super) fn local(time: SystemTime) -> String {
     match Timestamp::try_from(time) {
         Ok(time) => {
             time.to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()

@@ -2,11 +2,16 @@
 //!
 //! Part of `cli`. The command line is used once a process; after a reload a new session begins.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::arguments::OutputFormat;
-use super::status::COMPLETED;
-use super::{Cli, listing};
+use super::arguments::{Format, OutputFormat};
+use super::export::document;
+use super::status::{COMPLETED, FAILED};
+use super::{Cli, export, listing, replay};
 use crate::cordis::{BoxError, Svc};
 use crate::harness::persistence::{Loaded, Persistence};
 use crate::harness::session::Session;
@@ -21,6 +26,8 @@ impl Cli {
         match &arguments.repair {
             Some(id) => return self.repair(id).map(|()| None),
             None if arguments.sessions => return self.list().map(|()| None),
+            None if arguments.export.is_some() => return self.export().map(|()| None),
+            None if arguments.replay.is_some() => return self.replay().map(|()| None),
             None => {}
         }
         match (&arguments.resume, &arguments.fork) {
@@ -47,6 +54,42 @@ impl Cli {
         repaired.notes.iter().for_each(|it| self.console.notice(it));
         self.console.say(&listing::repair(&repaired));
         self.console.finish(COMPLETED);
+        Ok(())
+    }
+
+    /// Writes a session down, to a file that was not there or to stdout.
+    fn export(&self) -> Result<(), BoxError> {
+        let arguments = self.console.arguments();
+        let seen = self.saved()?.look(arguments.export.as_deref().unwrap_or_default())?;
+        let is_page = |it: &PathBuf| it.extension().is_some_and(|it| it == "html" || it == "htm");
+        let page = arguments.output.as_ref().is_some_and(is_page).then_some(Format::Html);
+        let format = arguments.format.or(page).unwrap_or_default();
+        let text = document(&seen, format);
+        match &arguments.output {
+            None => self.console.say(&text),
+            Some(path) => {
+                let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+                file.and_then(|mut it| it.write_all(text.as_bytes()))
+                    .map_err(|err| format!("cannot write {}: {err}", path.display()))?;
+                self.console.notice(&export::told(&seen, path));
+            }
+        }
+        for note in &seen.notes {
+            self.console.notice(note);
+        }
+        self.console.finish(COMPLETED);
+        Ok(())
+    }
+
+    fn replay(&self) -> Result<(), BoxError> {
+        let id = self.console.arguments().replay.as_deref().unwrap_or_default();
+        let seen = self.saved()?.look(id)?;
+        for note in &seen.notes {
+            self.console.notice(note);
+        }
+        let replay = replay::replay(seen.events);
+        self.console.say(&replay.text);
+        self.console.finish(if replay.is_equal { COMPLETED } else { FAILED });
         Ok(())
     }
 

@@ -18,7 +18,8 @@ impl Session {
     }
 }
 
-pub(super) fn shown(events: &[Rc<Event>]) -> Vec<(u64, Message)> {
+/// The same of a log that is not open.
+pub(crate) fn shown(events: &[Rc<Event>]) -> Vec<(u64, Message)> {
     let newest = events.iter().rev().find_map(|event| match &event.body {
         EventBody::CompactionSummary { from, to, keep, message, .. } => {
             Some((*from, *to, keep, message))
