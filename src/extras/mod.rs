@@ -8,6 +8,7 @@
 
 use crate::cordis::{Builtins, plugin};
 
+pub mod compaction;
 pub mod approval_rules;
 mod asking;
 pub mod cost;
@@ -26,6 +27,7 @@ pub fn extended(builtins: Builtins) -> Builtins {
         .with("approval-rules", plugin(approval_rules::apply).guard())
         .with("sandbox", plugin(sandbox::apply).guard())
         .with("cost", plugin(cost::apply))
+        .with("compaction", plugin(compaction::apply))
         .with("instructions", plugin(instructions::apply))
         .with("loop-guard", plugin(loop_guard::apply))
 }

@@ -49,6 +49,7 @@ impl Svc<Tools> {
     /// Adds a tool that lives as long as the plugin that calls this. A second tool of one name is refused.
     pub fn register(&self, tool: Tool) -> Result<Undo, ToolsError> {
         self.check(&tool)?;
+        let tool = Tool { owner: self.ctx().path(), ..tool };
         let (tools, ctx, name) = (self.shared(), self.ctx().clone(), tool.name.clone());
         let undo = self.ctx().effect(|| {
             self.table.borrow_mut().insert(name.clone(), Rc::new(tool));
@@ -69,6 +70,12 @@ impl Tools {
         table.values().map(|tool| tool.schema()).collect()
     }
 
+    /// The name of each tool and the path of the plugin that offers it.
+    pub fn owners(&self) -> Vec<(String, String)> {
+        let table = self.table.borrow();
+        table.values().map(|tool| (tool.name.clone(), tool.owner.clone())).collect()
+    }
+
     /// The names of all tools, sorted.
     pub fn names(&self) -> Vec<String> {
         self.table.borrow().keys().cloned().collect()
@@ -83,6 +90,8 @@ pub struct Tool {
     pub description: String,
     /// JSON Schema of the arguments; a call that does not fit never reaches the body.
     pub parameters: Value,
+    /// Path of the plugin that registered it.
+    owner: String,
     fits: OnceCell<Result<Validator, String>>,
     check: Box<Check>,
     run: Box<Run>,
@@ -106,6 +115,7 @@ impl Tool {
             name: name.into(),
             description: description.into(),
             parameters,
+            owner: String::new(),
             fits: OnceCell::new(),
             check: Box::new(|_| Ok(())),
             run: Box::new(move |call| {
