@@ -123,11 +123,13 @@ async fn try_it(limits: &Limits) -> Result<(), String> {
     }
 }
 
-/// The result, with a line that says what is confined if that may be why the command failed.
+/// The result, with a line that says what is confined if that may be why the command failed. How it ended stays last.
 fn explained(finished: &Finished, result: ToolResult, line: &str) -> ToolResult {
     let is_command = finished.call.name == "bash" && !result.is_error;
     if !is_command || !DENIALS.iter().any(|it| result.content.contains(it)) {
         return result;
     }
-    ToolResult { content: format!("{}\n[sandbox: {line}]", result.content), ..result }
+    let (text, ending) = result.content.rsplit_once('\n').unwrap_or((&result.content, ""));
+    let content = format!("{text}\n[sandbox: {line}]\n{ending}");
+    ToolResult { content, ..result }
 }
