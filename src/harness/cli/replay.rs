@@ -37,8 +37,9 @@ pub(super) fn replay(events: Vec<Event>) -> Replay {
         (_, 0) => format!("{}: equal to what was sent", requests(all)),
         (_, rest) => format!("{}: {equal} equal to what was sent, {rest} not", requests(all)),
     };
-    let text: String = other.iter().map(|it| format!("{it}\n")).collect();
-    Replay { text: format!("{text}{said}\n"), is_equal: other.is_empty() }
+    let mut lines = other.clone();
+    lines.push(said);
+    Replay { text: lines.join("\n") + "\n", is_equal: other.is_empty() }
 }
 
 fn requests(count: usize) -> String {

@@ -91,7 +91,9 @@ mod tests {
             let header = Header::new("m", &system, Vec::new());
             let messages: Vec<_> = texts.iter().map(|it| Message::user(it)).collect();
             let mut growing = Growing::new(&header);
-            messages.iter().for_each(|it| growing.push(it));
+            for message in &messages {
+                growing.push(message);
+            }
 
             assert_eq!(growing.hash(), Request { header, messages }.hash());
         }
