@@ -14,6 +14,7 @@ pub mod instructions;
 pub mod loop_guard;
 pub mod mcp;
 pub mod script;
+pub mod tool_files;
 
 /// The built-in plugins with those of this folder.
 pub fn extended(builtins: Builtins) -> Builtins {
@@ -23,4 +24,5 @@ pub fn extended(builtins: Builtins) -> Builtins {
         .with("cost", plugin(cost::apply))
         .with("instructions", plugin(instructions::apply))
         .with("loop-guard", plugin(loop_guard::apply))
+        .with("tool-files", plugin(tool_files::apply))
 }

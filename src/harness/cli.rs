@@ -3,8 +3,8 @@
 //! Needs `console`, `session`, `agentLoop`; uses `persistence` and `loader` if they are there. Listens to `session/event`,
 //! `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console` belongs to the process
 //! (with `arguments`, `input`, `stdin`, `asking`, `confirm`, `screen`, `output`); `opening` and `ending` are the two ends of
-//! a conversation; `printer` chooses between `transcript`, for people, and `results`, for programs; `answer`, `outcome`,
-//! `usage` and `listing` find the words, and `text` makes those of others harmless.
+//! a conversation; `printer` chooses between `transcript`, for people (with `excerpt`), and `results`, for programs;
+//! `answer`, `outcome`, `usage` and `listing` find the words, and `text` makes those of others harmless.
 //! Full-size counterpart: the headless bundle and the command line application.
 //! Watch for: it is a subscriber and nothing else. Nothing knows that it exists, and a web page would do the same things.
 
@@ -14,6 +14,7 @@ mod asking;
 mod confirm;
 pub mod console;
 mod ending;
+mod excerpt;
 mod input;
 pub(crate) mod listing;
 mod opening;
@@ -264,7 +265,7 @@ impl Cli {
         if !call.session.as_ref().is_some_and(|it| self.is_ours(it)) {
             return None;
         }
-        let question = question(&call.name, &call.arguments);
+        let question = question(&call.name, &call.arguments, call.preview.as_deref());
         let answered = tokio::select! {
             biased;
             () = call.cancel.cancelled() => return Some(Answer::No),

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::excerpt::excerpt;
 use super::text::{arguments, harmless, json, line};
 use crate::harness::session::event::EventBody;
 
@@ -99,14 +100,22 @@ pub(super) fn final_text(text: &str) -> String {
     }
 }
 
-/// The question before a guarded call: all of it, on one line, and nothing after it.
-pub(super) fn question(name: &str, arguments: &Map<String, Value>) -> String {
+/// The question before a guarded call: all of it, on one line, and nothing after it but what it would change.
+pub(super) fn question(
+    name: &str,
+    arguments: &Map<String, Value>,
+    preview: Option<&str>,
+) -> String {
     let shown = json(&Value::Object(arguments.clone()));
     let length = match shown.chars().count() {
         long @ LONG_QUESTION.. => format!(" ({long} characters)"),
         _ => String::new(),
     };
-    format!("Allow {} {shown}{length}? [y/N] ", line(name))
+    let call = format!("Allow {} {shown}{length}", line(name));
+    match preview {
+        Some(preview) => format!("{call}\n{}Allow this? [y/N] ", excerpt(preview)),
+        None => format!("{call}? [y/N] "),
+    }
 }
 
 #[cfg(test)]
@@ -276,7 +285,7 @@ mod tests {
     fn a_question_shows_the_whole_call_on_one_line() {
         let short = json!({ "command": "echo\nrm -rf build # end" });
         let long = json!({ "command": format!("{}; rm -rf build", "x".repeat(5000)) });
-        let ask = |it: &serde_json::Value| question("bash", it.as_object().unwrap());
+        let ask = |it: &serde_json::Value| question("bash", it.as_object().unwrap(), None);
 
         assert_eq!(ask(&short), r#"Allow bash {"command":"echo\nrm -rf build # end"}? [y/N] "#);
         assert!(ask(&long).ends_with(r#"; rm -rf build"} (5028 characters)? [y/N] "#));
