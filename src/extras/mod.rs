@@ -18,6 +18,7 @@ pub mod loop_guard;
 pub mod mcp;
 pub mod sandbox;
 pub mod script;
+pub mod tool_files;
 
 /// The built-in plugins with those of this folder.
 pub fn extended(builtins: Builtins) -> Builtins {
@@ -30,4 +31,5 @@ pub fn extended(builtins: Builtins) -> Builtins {
         .with("compaction", plugin(compaction::apply))
         .with("instructions", plugin(instructions::apply))
         .with("loop-guard", plugin(loop_guard::apply))
+        .with("tool-files", plugin(tool_files::apply))
 }

@@ -4,7 +4,7 @@
 //! `session/event`, `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console`
 //! belongs to the process (with `arguments`, `input`, `stdin`, `editor`, `asking`, `confirm`, `commands`, `screen`, `output`);
 //! `opening` and `ending` are the two ends of a conversation; `own_commands` are what can be typed in it beside turns;
-//! `printer` chooses between `transcript`, for people, and `results`, for programs; `answer`, `question`, `outcome`, `usage`,
+//! `printer` chooses between `transcript`, for people (with `excerpt`), and `results`, for programs; `answer`, `question`, `outcome`, `usage`,
 //! `markdown` and `listing` find the words, and `text` makes those of others harmless.
 //! Full-size counterpart: the headless bundle and the command line application.
 //! Watch for: it is a subscriber and nothing else. Nothing knows that it exists, and a web page would do the same things.
@@ -18,6 +18,7 @@ mod confirm;
 pub mod console;
 mod editor;
 mod ending;
+mod excerpt;
 mod export;
 mod input;
 pub(crate) mod listing;

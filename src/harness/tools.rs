@@ -7,6 +7,7 @@
 
 pub(crate) mod arguments;
 mod call;
+mod foresight;
 pub(crate) mod pipeline;
 
 use std::{
@@ -18,10 +19,11 @@ use std::{
 use jsonschema::Validator;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use thiserror::Error;
 
 pub use self::call::{Call, CallRequest, ToolResult};
+use self::foresight::Foresight;
 use crate::{
     cordis::{
         self, BoxError, Context, Emit, LocalBoxFuture, NoConfig, Service, Svc, Undo, Waterfall,
@@ -93,11 +95,10 @@ pub struct Tool {
     /// Path of the plugin that registered it.
     owner: String,
     fits: OnceCell<Result<Validator, String>>,
-    check: Box<Check>,
+    foresight: Foresight,
     run: Box<Run>,
 }
 
-type Check = dyn Fn(&Map<String, Value>) -> Result<(), String>;
 type Run = dyn Fn(Rc<Call>) -> LocalBoxFuture<'static, Result<ToolResult, BoxError>>;
 
 impl Tool {
@@ -117,7 +118,7 @@ impl Tool {
             parameters,
             owner: String::new(),
             fits: OnceCell::new(),
-            check: Box::new(|_| Ok(())),
+            foresight: Foresight::default(),
             run: Box::new(move |call| {
                 let run = run.clone();
                 Box::pin(async move { run(call).await.map(Into::into) })
@@ -135,15 +136,6 @@ impl Tool {
             let arguments = serde_json::from_value(Value::Object(call.arguments.clone()))?;
             run(arguments, call).await
         })
-    }
-
-    /// Adds what a schema cannot say. An `Err` is the problem of the call: it is not run, and nobody is asked about it.
-    #[must_use]
-    pub fn checked(
-        self,
-        check: impl Fn(&Map<String, Value>) -> Result<(), String> + 'static,
-    ) -> Tool {
-        Tool { check: Box::new(check), ..self }
     }
 
     fn schema(&self) -> ToolSchema {

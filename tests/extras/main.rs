@@ -44,6 +44,7 @@ mod script_typescript;
 mod script_values;
 mod script_world;
 mod shared;
+mod tool_files;
 
 #[path = "../harness/server.rs"]
 #[expect(dead_code, reason = "not all that the server can do is needed here")]

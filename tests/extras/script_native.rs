@@ -389,6 +389,7 @@ fn a_call() -> Call {
         raw: "{}".into(),
         arguments: serde_json::Map::new(),
         problem: None,
+        preview: None,
         cancel: CancellationToken::new(),
         session: None,
         turn: 1,

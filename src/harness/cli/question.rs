@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Cli;
 use super::answer::{Who, is_always, judge};
+use super::excerpt::excerpt;
 use super::text::{json, line};
 use crate::cordis::Context;
 use crate::harness::approval::{Answer, Memory};
@@ -25,7 +26,7 @@ impl Cli {
         let memory = ctx.get::<dyn Memory>().filter(|_| !is_script);
         let always = memory.and_then(|it| it.offer(call));
         let choices = if always.is_some() { "y/a/N" } else { "y/N" };
-        let question = question(&call.name, &call.arguments, choices);
+        let question = question(&call.name, &call.arguments, call.preview.as_deref(), choices);
         let answered = tokio::select! {
             biased;
             () = call.cancel.cancelled() => return Some(Answer::No),
@@ -47,14 +48,23 @@ impl Cli {
     }
 }
 
-/// The question before a guarded call: all of it, on one line, and nothing after it.
-fn question(name: &str, arguments: &Map<String, Value>, choices: &str) -> String {
+/// The question before a guarded call: all of it, on one line, and nothing after it but what it would change.
+fn question(
+    name: &str,
+    arguments: &Map<String, Value>,
+    preview: Option<&str>,
+    choices: &str,
+) -> String {
     let shown = json(&Value::Object(arguments.clone()));
     let length = match shown.chars().count() {
         long @ LONG_QUESTION.. => format!(" ({long} characters)"),
         _ => String::new(),
     };
-    format!("Allow {} {shown}{length}? [{choices}] ", line(name))
+    let call = format!("Allow {} {shown}{length}", line(name));
+    match preview {
+        Some(preview) => format!("{call}\n{}Allow this? [{choices}] ", excerpt(preview)),
+        None => format!("{call}? [{choices}] "),
+    }
 }
 
 #[cfg(test)]
@@ -67,7 +77,7 @@ mod tests {
     fn a_question_shows_the_whole_call_on_one_line() {
         let short = json!({ "command": "echo\nrm -rf build # end" });
         let long = json!({ "command": format!("{}; rm -rf build", "x".repeat(5000)) });
-        let ask = |it: &serde_json::Value| question("bash", it.as_object().unwrap(), "y/N");
+        let ask = |it: &serde_json::Value| question("bash", it.as_object().unwrap(), None, "y/N");
 
         assert_eq!(ask(&short), r#"Allow bash {"command":"echo\nrm -rf build # end"}? [y/N] "#);
         assert!(ask(&long).ends_with(r#"; rm -rf build"} (5028 characters)? [y/N] "#));

@@ -83,10 +83,14 @@ pub(crate) fn seconds(time: Duration) -> String {
 
 /// Compact JSON in which every character is escaped that does not show as itself: nobody can approve what cannot be seen.
 pub(super) fn json(value: &Value) -> String {
-    let text = value.to_string();
+    seen(&value.to_string(), &[])
+}
+
+/// Text in which everything is escaped that does not show as itself, but for these characters.
+pub(super) fn seen(text: &str, kept: &[char]) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_hostile(c) || is_unseen(c) {
+        if (is_hostile(c) || is_unseen(c)) && !kept.contains(&c) {
             escape(c, &mut shown);
         } else {
             shown.push(c);

@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use super::Tool;
-use crate::cordis::is_checkable;
+use crate::{cordis::is_checkable, harness::session::Session};
 
 /// How much of an unreadable text an error message repeats, in characters.
 const SHOWN: usize = 200;
@@ -54,7 +54,11 @@ pub(crate) fn parse(raw: &str) -> Result<Map<String, Value>, String> {
 }
 
 /// What keeps a tool from running with these arguments: its schema first, then its own check.
-pub(super) fn problem(tool: &Tool, arguments: &Map<String, Value>) -> Option<String> {
+pub(super) fn problem(
+    tool: &Tool,
+    arguments: &Map<String, Value>,
+    session: Option<&Session>,
+) -> Option<String> {
     let fits =
         tool.fits.get_or_init(|| Validator::new(&tool.parameters).map_err(|err| err.to_string()));
     let instance = Value::Object(arguments.clone());
@@ -69,7 +73,7 @@ pub(super) fn problem(tool: &Tool, arguments: &Map<String, Value>) -> Option<Str
         Err(broken) => return Some(format!("the schema of this tool is broken: {broken}")),
     };
     match faults.as_slice() {
-        [] => (tool.check)(arguments).err(),
+        [] => tool.objection(arguments, session),
         faults => Some(format!("invalid arguments: {}", faults.join("; "))),
     }
 }

@@ -39,6 +39,8 @@ pub struct Call {
     pub arguments: Map<String, Value>,
     /// Why the body will not run, whatever the listeners say: unknown tool, bad arguments, cut reply.
     pub problem: Option<String>,
+    /// What it would change, as lines of text, if the tool says so.
+    pub preview: Option<String>,
     /// Pulled when the turn is to end. Whoever waits (a question, a command) waits for this too.
     pub cancel: CancellationToken,
     /// Where the call comes from; absent when no model made it.

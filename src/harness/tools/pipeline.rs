@@ -16,7 +16,10 @@ use super::{
     Call, CallRequest, Finished, PostExecute, PreExecute, Tool, ToolResult, Tools, Verdict,
     arguments,
 };
-use crate::cordis::{BoxError, Svc, catch_panic};
+use crate::{
+    cordis::{BoxError, Svc, catch_panic},
+    harness::session::Session,
+};
 
 /// How long something that was told to stop may take to say a last word before it is dropped.
 const GRACE: Duration = Duration::from_millis(30);
@@ -110,18 +113,20 @@ impl Tools {
             Ok(arguments) => (arguments, None),
             Err(fault) => (Map::new(), Some(fault)),
         };
-        let problem = match tool {
-            _ if request.problem.is_some() => request.problem,
-            None => Some(self.unknown(&request.name)),
-            Some(_) if fault.is_some() => fault,
-            Some(tool) => problem_of(tool, &arguments).await,
+        let known = match tool {
+            _ if request.problem.is_some() => Err(request.problem),
+            None => Err(Some(self.unknown(&request.name))),
+            Some(_) if fault.is_some() => Err(fault),
+            Some(tool) => foreseen(tool, &arguments, request.session.as_ref()).await,
         };
+        let (problem, preview) = known.map_or_else(|it| (it, None), |it| (None, it));
         Call {
             id: request.id,
             name: request.name,
             raw: request.arguments,
             arguments,
             problem,
+            preview,
             cancel: request.cancel,
             session: request.session,
             turn: request.turn,
@@ -147,13 +152,23 @@ fn refusal(said: &Result<Verdict, BoxError>) -> Option<String> {
     }
 }
 
-/// Schemas and checks are the tool's own, so they may break like its body.
-async fn problem_of(tool: &Rc<Tool>, arguments: &Map<String, Value>) -> Option<String> {
-    let (tool, arguments) = (tool.clone(), arguments.clone());
-    let check = async move { Ok(arguments::problem(&tool, &arguments)) };
-    catch_panic(check)
+/// What a call would change, or why it cannot run. Schemas and checks are the tool's own, so they may break like its body.
+async fn foreseen(
+    tool: &Rc<Tool>,
+    arguments: &Map<String, Value>,
+    session: Option<&Rc<Session>>,
+) -> Result<Option<String>, Option<String>> {
+    let (tool, arguments, session) = (tool.clone(), arguments.clone(), session.cloned());
+    let look = async move {
+        let session = session.as_deref();
+        Ok(match arguments::problem(&tool, &arguments, session) {
+            Some(problem) => Err(Some(problem)),
+            None => Ok(tool.preview(&arguments, session)),
+        })
+    };
+    catch_panic(look)
         .await
-        .unwrap_or_else(|err| Some(format!("cannot check the arguments: {err}")))
+        .unwrap_or_else(|err| Err(Some(format!("cannot check the arguments: {err}"))))
 }
 
 async fn run_body(tool: &Tool, call: Rc<Call>) -> ToolResult {

@@ -17,7 +17,7 @@ use nano_cordis::{
         loader::{self, Loader, LoaderOptions},
         plugin,
     },
-    extras::extended,
+    extras::{extended, script::Scripts},
     harness::{
         agent_loop::{AgentLoop, TurnOutcome},
         approval::{Answer, ApprovalRequest},
@@ -122,7 +122,7 @@ impl Rig {
         let options = LoaderOptions {
             file: Some(self.file.clone()),
             text: "",
-            modules: Rc::new(extended(builtins()).with("echo", echo)),
+            modules: Rc::new(Scripts::new(extended(builtins()).with("echo", echo))),
             env: Rc::new(|_| None),
             set: Vec::new(),
             disable: Vec::new(),
@@ -184,6 +184,11 @@ impl Rig {
     /// Takes the lines for the user that came so far.
     pub(crate) fn take_notices(&self) -> Vec<String> {
         self.notices.take()
+    }
+
+    /// Takes the reports that a test expects.
+    pub(crate) fn take_reports(&self) -> Vec<String> {
+        self.reports.take()
     }
 
     /// Waits until a line comes.

@@ -143,6 +143,7 @@ fn another(call: &Call, name: &str) -> Rc<Call> {
         raw: String::new(),
         arguments: serde_json::Map::new(),
         problem: None,
+        preview: None,
         cancel: CancellationToken::new(),
         session: None,
         turn: 1,
