@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Folder, list};
+use crate::support::{Folder, list, script};
 use crate::terminal::Terminal;
 
 /// The fenced blocks of a language in the README.
@@ -91,6 +91,29 @@ fn the_server_of_the_readme_is_a_configuration_that_fits() {
 
     assert!(ended.out.contains("files        mcp          failed: "), "{ended:?}");
     assert!(ended.out.contains("`no-such-program -y @modelcontextprotocol/"), "{ended:?}");
+}
+
+#[test]
+fn a_change_of_a_file_asks_as_the_readme_shows() {
+    let entries = blocks("yaml").into_iter().find(|it| it.contains("name: tool-files")).unwrap();
+    let shown = blocks("text").into_iter().find(|it| it.starts_with("Allow edit")).unwrap();
+    let call = shown.lines().next().unwrap().trim_start_matches("Allow edit ");
+    let calls = format!(
+        "{{tool: read, args: {{file_path: notes.md}}}}, {{tool: edit, args: '{call}'}}, {{content: done}}"
+    );
+    let list = list(&[("approval", ""), ("llm", &script(&calls))]);
+    let folder = Folder::with(&(list + &entries));
+    folder.write("notes.md", "one\n");
+    let mut terminal = Terminal::start(folder.command(&["hi"]));
+
+    terminal.wait_for("Allow this? [y/N] ");
+    let asked = terminal.all().replace("\r\n", "\n");
+    terminal.type_keys("y\r");
+    let (_, status) = terminal.ended();
+
+    assert!(asked.ends_with(&format!("{} ", shown.trim_end())), "{asked}");
+    assert_eq!(status, 0);
+    assert_eq!(fs::read_to_string(folder.path().join("notes.md")).unwrap(), "two\n");
 }
 
 #[test]

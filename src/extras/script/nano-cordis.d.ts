@@ -239,6 +239,8 @@ declare module 'cordis' {
     readonly raw: string
     /** Why it will not run, whatever a listener says. */
     readonly problem: string | null
+    /** What it would change, as lines of text, if the tool says so. */
+    readonly preview: string | null
     readonly session: Session | null
     readonly turn: number
     readonly step: number

@@ -129,7 +129,10 @@ impl Desk {
             false if asked.file_path.ends_with('/') => {
                 return Err(FileError::Folder { name: place.name });
             }
-            false => None,
+            false => {
+                store::check_writable(&place)?;
+                None
+            }
         };
         let after = rewritten(before.as_deref().unwrap_or_default(), &asked.content);
         match after.len() as u64 {

@@ -19,7 +19,10 @@ use super::{
     place::{Place, Root},
     walk::{Pattern, walk},
 };
-use crate::harness::tools::{Call, Tool};
+use crate::harness::{
+    cli::text::line,
+    tools::{Call, Tool},
+};
 
 /// So many paths are told.
 const PATHS: usize = 100;
@@ -112,7 +115,7 @@ impl Found {
     }
 
     fn text(&self) -> String {
-        let mut lines: Vec<_> = self.paths.iter().map(|it| it.display().to_string()).collect();
+        let mut lines: Vec<_> = self.paths.iter().map(|it| line(&it.to_string_lossy())).collect();
         if lines.is_empty() {
             lines.push("(no match)".into());
         }

@@ -33,6 +33,8 @@ const LINES: u64 = 2000;
 const CHARACTERS: usize = 2000;
 /// and bytes of a page.
 const BYTES: usize = 51_200;
+/// What is read at once of a file that is not read whole.
+const CHUNK: usize = 64 << 10;
 
 const DESCRIPTION: &str = "Read a text file. Lines come with their numbers, which are no part of the text; at most 2000 \
                            lines, 2000 characters of each and 51200 bytes at once. The last line says how to go on. A \
@@ -76,7 +78,7 @@ struct Page {
 fn page(place: &Place, asked: &Arguments, stop: &CancellationToken) -> Result<Page, FileError> {
     let (file, found) = open(place)?;
     if found.len() > LARGEST {
-        let text = shown(&mut BufReader::new(file), place, asked, stop)?;
+        let text = shown(&mut BufReader::with_capacity(CHUNK, file), place, asked, stop)?;
         return Ok(Page { text, version: None });
     }
     let (bytes, _) = read_whole(place)?;

@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use nix::libc;
+use nix::unistd::{AccessFlags, access};
 
 use super::{
     error::FileError,
@@ -22,11 +22,14 @@ use super::{
     seen::Version,
 };
 
-/// An error if the file could not be written, as the system sees it.
+/// An error if the file, or the folder where it would come to be, cannot be written, as the system sees it. It is only
+/// asked: whoever watches the file would take a file that was opened for a change.
 pub(super) fn check_writable(place: &Place) -> Result<(), FileError> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
-    let opened = File::options().write(true).custom_flags(flags).open(&place.path);
-    opened.map(drop).map_err(|source| FileError::Write { name: place.name.clone(), source })
+    let may = |path: &Path| access(path, AccessFlags::W_OK);
+    let folder = place.path.ancestors().skip(1).find(|it| it.exists());
+    let file = place.exists.then_some(place.path.as_path());
+    let all = file.into_iter().chain(folder).try_for_each(may);
+    all.map_err(|err| FileError::Write { name: place.name.clone(), source: err.into() })
 }
 
 /// Puts a new text in the place of one that is still this version.

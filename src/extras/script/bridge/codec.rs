@@ -232,6 +232,7 @@ pub(super) fn call(it: &Call, signal: u32) -> Value {
         "arguments": it.arguments,
         "raw": it.raw,
         "problem": it.problem,
+        "preview": it.preview,
         "session": it.session.as_ref().map(|it| session(it)),
         "turn": it.turn,
         "step": it.step,
