@@ -2,10 +2,11 @@
 //!
 //! Needs `console`, `session`, `agentLoop`; uses `persistence`, `loader` and `approvalMemory` if they are there. Listens to
 //! `session/event`, `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console`
-//! belongs to the process (with `arguments`, `input`, `stdin`, `editor`, `asking`, `confirm`, `commands`, `screen`, `output`);
-//! `opening` and `ending` are the two ends of a conversation; `own_commands` are what can be typed in it beside turns;
-//! `printer` chooses between `transcript`, for people (with `excerpt`), and `results`, for programs; `answer`, `question`, `outcome`, `usage`,
-//! `markdown` and `listing` find the words, and `text` makes those of others harmless.
+//! belongs to the process (with `arguments`, `input`, `stdin`, `editor`, `asking`, `confirm`, `commands`, `screen`, `cursor`,
+//! `output`); `opening` and `ending` are the two ends of a conversation, `own_commands` what can be typed in it beside turns,
+//! `waiting` what is seen while one runs; `printer` chooses between `transcript`, for people, and `results`, for programs;
+//! `answer`, `question`, `excerpt`, `outcome`, `usage`, `markdown` and `listing` find the words, `text` makes those of others
+//! harmless; `export` and `replay` are about a saved session.
 //! Full-size counterpart: the headless bundle and the command line application.
 //! Watch for: it is a subscriber and nothing else. Nothing knows that it exists, and a web page would do the same things.
 
@@ -16,6 +17,7 @@ mod choices;
 pub mod commands;
 mod confirm;
 pub mod console;
+mod cursor;
 mod editor;
 mod ending;
 mod excerpt;
@@ -37,6 +39,7 @@ mod stdin;
 pub(crate) mod text;
 mod transcript;
 pub(crate) mod usage;
+mod waiting;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -55,6 +58,7 @@ use self::printer::Printer;
 use self::results::TurnResult;
 use self::status::{COMPLETED, FAILED, MISUSED};
 use self::text::seconds;
+use self::waiting::Waiting;
 use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
 use crate::harness::agent_loop::{AgentLoop, AssistantDelta, RunError};
 use crate::harness::approval::ApprovalRequest;
@@ -102,6 +106,7 @@ pub async fn apply(
         is_leaving: Cell::new(false),
         last_interrupt: Cell::new(None),
         model: Rc::default(),
+        waiting: RefCell::default(),
     });
     cli.subscribe(&ctx)?;
     cli.add_commands(&ctx)?;
@@ -124,6 +129,8 @@ struct Cli {
     last_interrupt: Cell<Option<Instant>>,
     /// The model that the user asked for in this conversation.
     model: Rc<RefCell<Option<String>>>,
+    /// What a turn waits for, for people who do.
+    waiting: RefCell<Option<Waiting>>,
 }
 
 /// What it does: one turn, or one for each line.
@@ -193,7 +200,11 @@ impl Cli {
         self.turn.send_replace(Some(cancel.clone()));
         self.last_interrupt.set(None);
         self.console.results().begin();
-        let outcome = self.agent_loop.run(session, text, cancel).await;
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.agent_loop.run(session, text, cancel) => outcome,
+            never = self.tell_waiting() => match never {},
+        };
         self.turn.send_replace(None);
         if self.is_leaving.get() && matches!(outcome, Err(RunError::Cancelled | RunError::Unloaded))
         {
@@ -248,6 +259,7 @@ impl Cli {
         if !self.is_ours(session) {
             return;
         }
+        self.note(&event.body);
         if let EventBody::TurnStart { .. } = event.body {
             self.console.results().enter(id);
         }

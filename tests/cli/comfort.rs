@@ -290,3 +290,38 @@ fn lines_that_are_typed_while_a_turn_runs_are_the_next_turns() {
 
     assert_eq!(said(&folder.log()), ["one", "two"]);
 }
+
+#[test]
+fn while_nothing_is_to_be_seen_the_terminal_says_what_is_waited_for_and_takes_it_back() {
+    let lines = format!("{WAIT_FOR_GO}, {{content: First}}");
+    let folder = Folder::with(&list(&[("llm", &script(&lines)), ("approval", "")]));
+    let mut terminal = conversation(&folder);
+    terminal.type_keys("one\r");
+
+    terminal.wait_for(" bash, 2 s (turn: 2 s)\r\n");
+    terminal.wait_for("\x1b7\x1b[1A\r\x1b[2K");
+    folder.write("go", "");
+    terminal.wait_for("\r\x1b[2K\x1b[1A\x1b[2K[result]");
+    terminal.wait_for("assistant> First");
+    terminal.wait_for("you> ");
+    leave(terminal);
+}
+
+#[test]
+fn no_status_is_shown_while_a_question_is_open_nor_where_nobody_looks() {
+    let lines = "{tool: bash, args: {command: 'sleep 2.5; echo over'}}, {content: First}";
+    let folder = Folder::with(&scripted(lines));
+    let mut terminal = conversation(&folder);
+    terminal.type_keys("one\r");
+    terminal.wait_for("[y/N] ");
+    let piped = Folder::with(&list(&[("llm", &script(lines)), ("approval", "")])).run(&["one"], "");
+
+    terminal.type_keys("n\r");
+    terminal.wait_for("assistant> First");
+    terminal.wait_for("you> ");
+    let (shown, _) = leave(terminal);
+
+    assert!(!shown.contains(" s (turn: "), "{shown:?}");
+    assert!(piped.out.contains("over"), "{}", piped.out);
+    assert!(!piped.err.contains(" s (turn: "), "{}", piped.err);
+}

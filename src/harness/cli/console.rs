@@ -36,7 +36,7 @@ pub struct Console {
     pub(super) screen: Rc<Screen>,
     pub(super) input: Input,
     pub(super) commands: Commands,
-    /// Whether the screen shows more than letters.
+    /// Whether the screen shows more than letters, and somebody reads them.
     pub(super) has_looks: bool,
     turns: Turns,
     is_open: watch::Sender<bool>,
@@ -96,7 +96,7 @@ impl Console {
             // The editor would write to stdout.
             input: Input::new(screen.clone(), term.is_some() && is_for_people, commands.names()),
             results: Results::new(format, is_conversation),
-            has_looks: term.is_some() && !is_colourless && screen.out_is_terminal,
+            has_looks: is_for_people && term.is_some() && !is_colourless && screen.out_is_terminal,
             screen,
             commands,
             turns: Turns::default(),

@@ -31,6 +31,13 @@ impl Console {
         self.request_stop(FAILED);
     }
 
+    /// What is waited for, if somebody looks who can see it go again.
+    pub(super) fn tell_status(&self, text: &str) {
+        if self.has_looks && self.is_terminal() && !self.is_quiet.get() {
+            self.screen.show_status(text);
+        }
+    }
+
     /// News on stderr, with `[nano-cordis]` before it.
     pub fn notice(&self, text: &str) {
         if !self.is_quiet.get() {

@@ -7,11 +7,11 @@
 use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use rustyline::ExternalPrinter;
 
+use super::cursor::Cursor;
 use super::text;
 
 /// Lines that wait to be printed above the editor; more than this at once is not worth waiting for.
@@ -37,38 +37,6 @@ impl Stream {
 fn put(stream: &mut impl Write, text: &str) -> io::Result<()> {
     stream.write_all(text.as_bytes())?;
     stream.flush()
-}
-
-/// The stream whose last line is not ended yet. The thread that shows questions has it too, and whoever writes holds it:
-/// a question is either before what follows it, or nowhere.
-#[derive(Clone, Default)]
-pub(super) struct Cursor(Arc<Mutex<Option<Stream>>>);
-
-impl Cursor {
-    /// Shows a question on a line of its own, unless `prepare` finds that nobody wants an answer any more.
-    pub(super) fn ask(
-        &self,
-        on: Stream,
-        question: &str,
-        prepare: impl FnOnce() -> io::Result<bool>,
-    ) -> io::Result<bool> {
-        let mut open = self.hold();
-        if !prepare()? {
-            return Ok(false);
-        }
-        end(&mut open)?;
-        on.write(question)?;
-        *open = Some(on);
-        Ok(true)
-    }
-
-    fn hold(&self) -> MutexGuard<'_, Option<Stream>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn end(open: &mut Option<Stream>) -> io::Result<()> {
-    open.take().map_or(Ok(()), |stream| stream.write("\n"))
 }
 
 /// Both streams.
@@ -102,12 +70,12 @@ impl Screen {
         if text.is_empty() || self.hand_to_editor(text, self.out_is_terminal) {
             return Ok(());
         }
-        let mut open = self.cursor.hold();
-        if self.prompt.take().is_some() || *open == Some(Stream::Err) {
-            end(&mut open)?;
+        let mut place = self.cursor.hold();
+        if self.prompt.take().is_some() || place.open == Some(Stream::Err) {
+            place.end()?;
         }
         Stream::Out.write(text)?;
-        *open = (!text.ends_with('\n')).then_some(Stream::Out);
+        place.open = (!text.ends_with('\n')).then_some(Stream::Out);
         Ok(())
     }
 
@@ -122,33 +90,35 @@ impl Screen {
         if self.hand_to_editor(&line, self.err_is_terminal) {
             return;
         }
-        let mut open = self.cursor.hold();
-        if self.shares_line_with_err(*open) {
-            let _closed = end(&mut open);
+        let mut place = self.cursor.hold();
+        if self.shares_line_with_err(place.open) {
+            let _closed = place.end();
         }
         let _closed = Stream::Err.write(&line);
         if let Some((on, prompt)) = &*self.prompt.borrow() {
             let _closed = on.write(prompt);
-            *open = Some(*on);
+            place.open = Some(*on);
         }
     }
 
     /// Shows a prompt for a plain line. It stays the last thing on the screen until the line is there.
     pub(super) fn show_prompt(&self, on: Stream, prompt: String) {
+        let mut place = self.cursor.hold();
         let _closed = on.write(&prompt);
-        *self.cursor.hold() = Some(on);
+        place.open = Some(on);
+        drop(place);
         self.prompt.replace(Some((on, prompt)));
     }
 
     /// The terminal itself has gone to a new line: it echoed the newline that was typed.
     pub(super) fn was_ended(&self) {
         self.prompt.take();
-        *self.cursor.hold() = None;
+        self.cursor.hold().open = None;
     }
 
     /// The terminal shows `^C` where the cursor was. A line that is open ends as it would have; else a new one begins.
     pub(super) fn was_interrupted(&self) {
-        if self.is_editing() || self.cursor.hold().is_some() {
+        if self.is_editing() || self.cursor.hold().open.is_some() {
             return;
         }
         let (stream, modes) = match (self.out_is_terminal, self.err_is_terminal) {
@@ -165,7 +135,7 @@ impl Screen {
     /// Ends the line that is open, if one is.
     pub(super) fn end_line(&self) -> io::Result<()> {
         self.prompt.take();
-        end(&mut self.cursor.hold())
+        self.cursor.hold().end()
     }
 
     /// From now on, and until `false`, the editor holds the last line of the terminal.
@@ -177,6 +147,13 @@ impl Screen {
 
     pub(super) fn is_editing(&self) -> bool {
         self.editing.get()
+    }
+
+    /// Says what is waited for, on a terminal that can take it back.
+    pub(super) fn show_status(&self, text: &str) {
+        if self.out_is_terminal && self.err_is_terminal && !self.is_editing() {
+            self.cursor.show_status(text);
+        }
     }
 
     /// Whole lines go through this printer while the editor is at work.

@@ -17,8 +17,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, tcgetattr, tcsetattr};
 use tokio::sync::mpsc as to_main;
 
+use super::cursor::Cursor;
 use super::editor::LineEditor;
-use super::screen::{Cursor, Stream};
+use super::screen::Stream;
 
 /// Requests under way: one is being served, and one may follow it after that was given up.
 const REQUESTS: usize = 4;
