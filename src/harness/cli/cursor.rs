@@ -15,6 +15,8 @@ use super::screen::Stream;
 
 /// The line of the status and the one below it, emptied; the cursor is on the upper one.
 const TAKE_AWAY: &str = "\r\x1b[2K\x1b[1A\x1b[2K";
+/// Only the one that the cursor is on.
+const EMPTY: &str = "\r\x1b[2K";
 
 /// The stream whose last line is not ended yet. The thread that shows questions has it too, and whoever writes holds it:
 /// a question is either before what follows it, or nowhere.
@@ -81,8 +83,9 @@ impl Place {
     }
 
     fn take_status_away(&mut self) {
-        if std::mem::take(&mut self.has_status) && !is_line_typed() {
-            let _closed = Stream::Err.write(TAKE_AWAY);
+        if std::mem::take(&mut self.has_status) {
+            let both = if is_line_typed() { EMPTY } else { TAKE_AWAY };
+            let _closed = Stream::Err.write(both);
         }
     }
 }
