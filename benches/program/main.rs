@@ -3,7 +3,8 @@
 //! Each line is `name`, `value`, `unit`, `goal`, and `ok` or `short`, separated by tabs. Every run is a process of its own
 //! in an empty folder, against a server on the loopback interface; CPU is that of the process and of the commands it ran.
 //! Run it with `cargo bench --bench program`; with `-- --builds` it also makes the small binary and a fresh clone, which
-//! takes minutes; with `-- --published` all rows are those of the small binary, as `cargo build --profile dist` has left it.
+//! takes minutes; with `-- --published` all rows are those of the small binary, as `cargo build --profile dist` has left it;
+//! with `-- --search` it searches a tree of 100,000 files instead, beside ripgrep if there is an `rg`.
 //! The machine matters: compare ratios in one run, never a single time with one of another machine.
 //!
 //! Watch for: each run is started by this program again (`measure.rs`), because the system adds up what all children used.
@@ -12,6 +13,7 @@
 mod builds;
 mod folder;
 mod measure;
+mod search;
 mod server;
 
 use std::env;
@@ -33,6 +35,9 @@ fn main() {
     }
     if arguments.iter().any(|it| it == "--published") {
         measure::choose(builds::published());
+    }
+    if arguments.iter().any(|it| it == "--search") {
+        return search::rows();
     }
     let server = Server::start();
     start_row();
