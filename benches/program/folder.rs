@@ -25,6 +25,13 @@ impl Folder {
         Self(folder)
     }
 
+    /// Adds entries to the list.
+    pub(crate) fn mount(&self, entries: &str) {
+        let file = self.path().join("cordis.yml");
+        let list = fs::read_to_string(&file).expect("it is ours") + entries;
+        fs::write(file, list).expect("it is ours");
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }

@@ -11,6 +11,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "its output is its purpose")]
 
 mod builds;
+mod extras;
 mod folder;
 mod measure;
 mod search;
@@ -46,6 +47,7 @@ fn main() {
     resume_rows(&server);
     stream_rows(&server);
     large_log_rows(&server);
+    extras::rows(&server);
     if arguments.iter().any(|it| it == "--builds") {
         builds::rows();
     } else {
