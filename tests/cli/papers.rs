@@ -93,7 +93,7 @@ fn a_session_that_is_open_or_torn_is_exported_with_a_word_about_it_and_stays_as_
     let (folder, id) = saved();
     let log = folder.sessions()[0].clone();
     let whole = fs::read_to_string(&log).unwrap();
-    let cut: String = whole.lines().take(5).map(|it| format!("{it}\n")).collect();
+    let cut: String = whole.split_inclusive('\n').take(5).collect();
     fs::write(&log, format!("{cut}{{\"seq\":5,")).unwrap();
 
     let ended = folder.run(&["--export", &id], "");
@@ -194,7 +194,7 @@ fn requests_that_failed_that_plugins_changed_and_that_asked_for_a_summary_are_ma
 fn numbers_in_the_schema_of_a_tool_are_what_they_were() {
     let folder =
         Folder::with(&format!("{}- {{id: tool, name: ./tool.js}}\n", scripted("{content: Hi}")));
-    let schema = json!({ "type": "object", "properties": { "x": { "maximum": 0.1, "minimum": 1.1754943508222875e-38,
+    let schema = json!({ "type": "object", "properties": { "x": { "maximum": 0.1, "minimum": 1.175_494_350_822_287_5e-38,
         "multipleOf": 123_456.789_012_345_67 } } });
     folder.write(
         "tool.js",

@@ -173,6 +173,8 @@ function told(event: SessionEvent): string {
       return event.data.message.tool_call_id
     case 'turn/end':
       return event.data.reason
+    case 'compaction/summary':
+      return event.data.message.content ?? ''
     case 'tool/call':
       return event.data.arguments
     case 'user/message':
