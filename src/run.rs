@@ -7,9 +7,12 @@
 //! the list of plugins.
 
 mod announce;
+mod beginning;
 mod check;
 mod list;
+mod papers;
 mod reports;
+mod schema;
 mod signals;
 mod start;
 mod trace;
@@ -31,6 +34,7 @@ use self::announce::announce;
 use self::reports::Reports;
 use self::signals::Signals;
 use crate::cordis::{Builtins, Context, Hurry, LoaderOptions, Notice, Warning};
+use crate::extras::sandbox::launch::launch;
 use crate::harness::cli::arguments::{Arguments, OutputFormat, Refused};
 use crate::harness::cli::console::{Console, Signal};
 use crate::harness::cli::output::unwritten;
@@ -50,16 +54,19 @@ const FILES: usize = 16;
 
 /// Runs the program with these plugins to choose from, and gives its exit status.
 pub fn run(builtins: Builtins) -> ExitCode {
+    if let Some(status) = launch(std::env::args_os()) {
+        return status;
+    }
     let is_hidden = hide_memory();
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(Refused::Asked(text)) => return answered(&text),
+        Err(Refused::Asked(text)) => return answered(text.as_bytes()),
         Err(Refused::Usage(text, format)) => {
             return refused(format, "usage", &text, MISUSED);
         }
     };
-    if arguments.types {
-        return write_types(&arguments);
+    if let Some(status) = paper(&arguments, &builtins) {
+        return status;
     }
     trace::show(arguments.verbose);
     if !is_hidden {
@@ -78,11 +85,32 @@ pub fn run(builtins: Builtins) -> ExitCode {
     ExitCode::from(status)
 }
 
-fn write_types(arguments: &Arguments) -> ExitCode {
-    match types::write(Path::new("")) {
+/// What needs neither plugins nor a session: a text on stdout, or a file.
+fn paper(arguments: &Arguments, builtins: &Builtins) -> Option<ExitCode> {
+    let here = Path::new("");
+    if arguments.types {
+        return Some(written(arguments, types::write(here)));
+    }
+    if let Some(with) = arguments.init {
+        return Some(written(arguments, beginning::write(here, with, builtins)));
+    }
+    if arguments.schema {
+        return Some(answered(schema::text(builtins).as_bytes()));
+    }
+    if let Some(shell) = arguments.completions {
+        return Some(answered(&papers::completions(shell)));
+    }
+    arguments.man.then(|| match papers::manual() {
+        Ok(page) => answered(&page),
+        Err(err) => refused(OutputFormat::Text, "usage", &err.to_string(), FAILED),
+    })
+}
+
+fn written(arguments: &Arguments, outcome: Result<String, String>) -> ExitCode {
+    match outcome {
         Ok(text) => {
             if !arguments.quiet {
-                let _closed = put(io::stderr(), &format!("[nano-cordis] {text}\n"));
+                let _closed = put(io::stderr(), format!("[nano-cordis] {text}\n").as_bytes());
             }
             ExitCode::from(COMPLETED)
         }
@@ -100,26 +128,27 @@ fn runtime() -> io::Result<LocalRuntime> {
 /// The end of a run that has not begun.
 fn refused(format: OutputFormat, code: &str, text: &str, status: u8) -> ExitCode {
     // It has failed already, and worse than by not saying so.
-    let _closed = put(io::stdout(), &unbegun(format, code, text, status));
-    let _closed = put(io::stderr(), &format!("nano-cordis: {text}\n"));
+    let _closed = put(io::stdout(), unbegun(format, code, text, status).as_bytes());
+    let _closed = put(io::stderr(), format!("nano-cordis: {text}\n").as_bytes());
     ExitCode::from(status)
 }
 
 /// A text that the user asked for, on stdout.
-fn answered(text: &str) -> ExitCode {
+fn answered(text: &[u8]) -> ExitCode {
     let status = match put(io::stdout(), text) {
         Ok(()) => COMPLETED,
         Err(err) if err.kind() == ErrorKind::BrokenPipe => STDOUT_CLOSED,
         Err(err) => {
-            let _closed = put(io::stderr(), &format!("nano-cordis: {}\n", unwritten(&err)));
+            let _closed =
+                put(io::stderr(), format!("nano-cordis: {}\n", unwritten(&err)).as_bytes());
             FAILED
         }
     };
     ExitCode::from(status)
 }
 
-fn put(mut stream: impl Write, text: &str) -> io::Result<()> {
-    stream.write_all(text.as_bytes())?;
+fn put(mut stream: impl Write, text: &[u8]) -> io::Result<()> {
+    stream.write_all(text)?;
     stream.flush()
 }
 
@@ -142,7 +171,7 @@ impl Program {
     async fn run(arguments: Arguments, builtins: Builtins) -> u8 {
         let mut signals = Signals::listen();
         let env = Rc::new(Env::process());
-        let console = Rc::new(Console::new(arguments, env.get("TERM").as_deref()));
+        let console = Rc::new(Console::new(arguments, |name| env.get(name)));
         trace::through(&console, &env);
         let options = list::options(console.arguments(), builtins, env.clone());
         let reports = Rc::new(Reports::to(console.clone()));

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::status::FiberStatus;
+pub use self::status::{FiberStatus, Registered};
 use super::effect::{Cleanup, IntoCleanup, Outcome, Undo};
 use super::error::{BoxError, Error};
 use super::events::Emit;

@@ -26,7 +26,7 @@ mod report;
 mod waits;
 mod guard;
 
-pub use self::context::{Context, FiberStatus, Hurry, Shutdown};
+pub use self::context::{Context, FiberStatus, Hurry, Registered, Shutdown};
 pub use self::effect::{Cleanup, IntoCleanup, Outcome, Undo, Undoing, mark};
 pub use self::error::{
     BoxError, ConfigError, Error, Fault, ListenerError, Panic, ParallelError, Shared,

@@ -27,6 +27,10 @@ impl Mount {
         Self { kernel: kernel.clone(), id: fiber.id, status: fiber.status.clone() }
     }
 
+    pub(super) fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
     /// Names the fiber.
     pub fn id(&self) -> FiberId {
         self.id

@@ -10,11 +10,15 @@ use std::{cell::RefCell, collections::HashMap, time::Duration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::compaction::ASKED;
 use crate::{
     cordis::{BoxError, Context, Notice, Svc},
     harness::{
         approval::pattern::fits,
-        cli::{text::seconds, usage::Usage},
+        cli::{
+            text::seconds,
+            usage::{Usage, count},
+        },
         session::{SessionEvent, Sessions, event::EventBody},
     },
 };
@@ -64,7 +68,12 @@ pub async fn apply(ctx: Context, config: Config, _sessions: Svc<Sessions>) -> Re
             let mut turns = turns.borrow_mut();
             turns.entry(session.id().to_owned()).and_modify(|it| it.requests += 1);
         }
-        EventBody::AssistantMessage { usage, .. } => {
+        EventBody::Ignorable { kind, .. } if kind == ASKED => {
+            if let Some(turn) = turns.borrow_mut().get_mut(session.id()) {
+                turn.requests += 1;
+            }
+        }
+        EventBody::AssistantMessage { usage, .. } | EventBody::CompactionSummary { usage, .. } => {
             let model = session.header().map(|it| it.model).unwrap_or_default();
             let usage = Usage::of(usage.as_ref());
             let money = config.money(&model, usage);
@@ -119,12 +128,12 @@ impl Turn {
             (Some(0), _) => "0".to_owned(),
             (Some(input), Some(cached)) => {
                 let share = u128::from(cached.min(input)) * 100 / u128::from(input);
-                format!("{} ({share} % cached)", tokens(input))
+                format!("{} ({share} % cached)", count(input))
             }
-            (Some(input), None) => format!("{} (? cached)", tokens(input)),
+            (Some(input), None) => format!("{} (? cached)", count(input)),
             (None, _) => "?".to_owned(),
         };
-        let output = usage.output.map_or_else(|| "?".to_owned(), tokens);
+        let output = usage.output.map_or_else(|| "?".to_owned(), count);
         let money = if config.prices.is_empty() {
             String::new()
         } else {
@@ -161,28 +170,5 @@ impl Config {
                 format!("{sign}{}", with(format!("{amount:.digits$}")))
             }
         }
-    }
-}
-
-/// A count in few characters.
-fn tokens(count: u64) -> String {
-    let tenths = |unit: u64| format!("{}.{}", count / unit, count % unit * 10 / unit);
-    match count {
-        0..1_000 => count.to_string(),
-        1_000..1_000_000 => format!("{}k", tenths(1_000)),
-        _ => format!("{}M", tenths(1_000_000)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::tokens;
-
-    #[test]
-    fn a_count_is_told_in_few_characters() {
-        let counts = [0, 999, 1_000, 12_345, 999_999, 1_000_000, 2_050_000];
-        let expected = ["0", "999", "1.0k", "12.3k", "999.9k", "1.0M", "2.0M"];
-
-        assert_eq!(counts.map(tokens), expected);
     }
 }

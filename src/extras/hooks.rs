@@ -8,7 +8,6 @@
 //! service `shell`: that one may be narrowed for the model, and these are the user's own commands.
 
 mod answer;
-mod asking;
 mod coverage;
 mod hook;
 mod input;
@@ -21,12 +20,12 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     answer::Said,
-    asking::Asking,
     hook::{Event, Hook, first_line},
     input::Input,
 };
 use crate::{
     cordis::{BoxError, Context, Next, Notice, Optional, Svc},
+    extras::asking::Asking,
     harness::{
         agent_loop::{Stopping, TurnStopping},
         env::Env,
@@ -156,7 +155,11 @@ impl Hooks {
         match self.run(ctx, &input, Some(&call.name), &call.cancel).await {
             Outcome::GoOn => next.run().await,
             Outcome::Ask(why) => {
-                self.asking.wants(ctx, &call, why);
+                let line = first_line(&why);
+                ctx.emit(&Notice(format!("a PreToolUse hook wants you to be asked: {line}")));
+                call.must_ask.set(true);
+                let why = format!("a PreToolUse hook wants it to be asked about: {why}");
+                self.asking.wants(&call, why);
                 next.run().await
             }
             Outcome::Block(reason) => {

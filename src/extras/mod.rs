@@ -8,11 +8,15 @@
 
 use crate::cordis::{Builtins, plugin};
 
+pub mod compaction;
+pub mod approval_rules;
+mod asking;
 pub mod cost;
 pub mod hooks;
 pub mod instructions;
 pub mod loop_guard;
 pub mod mcp;
+pub mod sandbox;
 pub mod script;
 pub mod tool_files;
 
@@ -21,7 +25,10 @@ pub fn extended(builtins: Builtins) -> Builtins {
     builtins
         .with("mcp", plugin(mcp::apply))
         .with("hooks", plugin(hooks::apply).guard())
+        .with("approval-rules", plugin(approval_rules::apply).guard())
+        .with("sandbox", plugin(sandbox::apply).guard())
         .with("cost", plugin(cost::apply))
+        .with("compaction", plugin(compaction::apply))
         .with("instructions", plugin(instructions::apply))
         .with("loop-guard", plugin(loop_guard::apply))
         .with("tool-files", plugin(tool_files::apply))

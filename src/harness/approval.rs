@@ -7,6 +7,7 @@
 //! without its entry no one asks.
 
 mod coverage;
+mod memory;
 pub(crate) mod pattern;
 
 use std::rc::Rc;
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub use self::memory::{Memory, Remember};
 use self::pattern::fits;
 use crate::{
     cordis::{BoxError, Context, Next, Serial, Svc},

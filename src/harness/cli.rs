@@ -1,26 +1,32 @@
 //! The command line: prints what is logged, answers what is asked, and gives what is typed to the agent loop.
 //!
-//! Needs `console`, `session`, `agentLoop`; uses `persistence` and `loader` if they are there. Listens to `session/event`,
-//! `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console` belongs to the process
-//! (with `arguments`, `input`, `stdin`, `asking`, `confirm`, `screen`, `output`); `opening` and `ending` are the two ends of
-//! a conversation; `printer` chooses between `transcript`, for people (with `excerpt`), and `results`, for programs;
-//! `answer`, `outcome`, `usage` and `listing` find the words, and `text` makes those of others harmless.
+//! Needs `console`, `session`, `agentLoop`; uses `persistence`, `loader` and `approvalMemory` if they are there. Listens to
+//! `session/event`, `assistant/delta`, `console/signal`; answers `approval/request`. The parts in its folder: `console`
+//! belongs to the process (with `arguments`, `input`, `stdin`, `editor`, `asking`, `confirm`, `commands`, `screen`, `output`);
+//! `opening` and `ending` are the two ends of a conversation; `own_commands` are what can be typed in it beside turns;
+//! `printer` chooses between `transcript`, for people, and `results`, for programs; `answer`, `question` (with `excerpt`),
+//! `outcome`, `usage`, `markdown` and `listing` find the words, and `text` makes those of others harmless.
 //! Full-size counterpart: the headless bundle and the command line application.
 //! Watch for: it is a subscriber and nothing else. Nothing knows that it exists, and a web page would do the same things.
 
 mod answer;
 pub mod arguments;
 mod asking;
+pub mod commands;
 mod confirm;
 pub mod console;
+mod editor;
 mod ending;
 mod excerpt;
 mod input;
 pub(crate) mod listing;
+mod markdown;
 mod opening;
 mod outcome;
 pub(crate) mod output;
+mod own_commands;
 mod printer;
+mod question;
 pub(crate) mod results;
 mod screen;
 pub mod status;
@@ -39,7 +45,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::answer::{Who, judge};
 use self::console::{Console, Entered, Signal};
 use self::opening::introduction;
 use self::outcome::verdict;
@@ -47,15 +52,13 @@ use self::printer::Printer;
 use self::results::TurnResult;
 use self::status::{COMPLETED, FAILED, MISUSED};
 use self::text::seconds;
-use self::transcript::question;
 use crate::cordis::{BoxError, Context, Loader, Optional, Svc};
 use crate::harness::agent_loop::{AgentLoop, AssistantDelta, RunError};
-use crate::harness::approval::{Answer, ApprovalRequest};
+use crate::harness::approval::ApprovalRequest;
 use crate::harness::llm::Delta;
 use crate::harness::persistence::Persistence;
 use crate::harness::session::event::EventBody;
 use crate::harness::session::{Session, SessionEvent, Sessions};
-use crate::harness::tools::Call;
 
 const PROMPT: &str = "you> ";
 
@@ -83,7 +86,7 @@ pub async fn apply(
     loader: Optional<Loader>,
 ) -> Result<(), BoxError> {
     console.lead()?;
-    let printer = RefCell::new(Printer::new(console.format(), console.arguments().quiet));
+    let printer = RefCell::new(Printer::new(&console));
     let cli = Rc::new(Cli {
         console,
         sessions,
@@ -95,8 +98,10 @@ pub async fn apply(
         turn: watch::Sender::new(None),
         is_leaving: Cell::new(false),
         last_interrupt: Cell::new(None),
+        model: Rc::default(),
     });
     cli.subscribe(&ctx)?;
+    cli.add_commands(&ctx)?;
     ctx.spawn("conversation", async move |ctx| cli.lead(&ctx, loader).await)?;
     Ok(())
 }
@@ -114,6 +119,8 @@ struct Cli {
     /// This plugin is being unloaded: no further turn begins.
     is_leaving: Cell<bool>,
     last_interrupt: Cell<Option<Instant>>,
+    /// The model that the user asked for in this conversation.
+    model: Rc<RefCell<Option<String>>>,
 }
 
 /// What it does: one turn, or one for each line.
@@ -132,17 +139,22 @@ impl Cli {
     async fn begin(self: Rc<Self>, ctx: &Context) -> Result<(), BoxError> {
         let is_first = self.console.begins();
         let Some(session) = self.open(is_first)? else { return Ok(()) };
+        self.lead_in(ctx, &session)?;
+        let prompt = if is_first { self.console.prompt().await? } else { None };
+        match prompt {
+            Some(text) => self.one_shot(&session, &text).await,
+            None => self.converse(&session).await,
+        }
+        Ok(())
+    }
+
+    fn lead_in(self: &Rc<Self>, ctx: &Context, session: &Rc<Session>) -> Result<(), BoxError> {
         self.session.replace(Some(session.clone()));
         let cwd = std::env::current_dir().unwrap_or_default();
         self.console.say(&self.printer.borrow().session(session.id(), &cwd));
         // Registered after the session, so undone before it: the log is still open when a turn is closed in it.
         let leaving = self.clone();
         ctx.effect(move || async move || leaving.leave().await)?;
-        let prompt = if is_first { self.console.prompt().await? } else { None };
-        match prompt {
-            Some(text) => self.one_shot(&session, &text).await,
-            None => self.converse(&session).await,
-        }
         Ok(())
     }
 
@@ -159,7 +171,7 @@ impl Cli {
         while !self.is_leaving.get() && !self.console.is_ending() {
             match self.console.line(PROMPT).await {
                 Entered::Line(text) if text.trim().is_empty() => {}
-                Entered::Line(text) => self.console.turn_ended(self.turn(session, &text).await),
+                Entered::Line(text) => self.entered(&text).await,
                 Entered::Interrupt => self.stop(Signal::Interrupt),
                 Entered::End => return self.console.finish(self.console.conversation_status()),
                 Entered::Broken(why) => return self.console.fail(MISUSED, &why),
@@ -220,7 +232,7 @@ impl Cli {
         let cli = self.clone();
         ctx.on(move |_, it: &AssistantDelta| cli.show_piece(it))?;
         let cli = self.clone();
-        ctx.answer::<ApprovalRequest>(async move |_, call| Ok(cli.decide(&call).await))?;
+        ctx.answer::<ApprovalRequest>(async move |ctx, call| Ok(cli.decide(&ctx, &call).await))?;
         let cli = self.clone();
         ctx.on(move |_, it: &Signal| cli.stop(*it))?;
         Ok(())
@@ -258,28 +270,5 @@ impl Cli {
 
     fn is_ours(&self, session: &Session) -> bool {
         self.session.borrow().as_ref().is_some_and(|it| it.id() == session.id())
-    }
-
-    /// Asks about a call of this conversation; for others somebody else may answer.
-    async fn decide(&self, call: &Call) -> Option<Answer> {
-        if !call.session.as_ref().is_some_and(|it| self.is_ours(it)) {
-            return None;
-        }
-        let question = question(&call.name, &call.arguments, call.preview.as_deref());
-        let answered = tokio::select! {
-            biased;
-            () = call.cancel.cancelled() => return Some(Answer::No),
-            answered = self.console.answer(&question, self.patience) => answered,
-        };
-        let is_script = !self.console.is_terminal() && !self.console.arguments().is_one_shot();
-        let who = if is_script { Who::Script } else { Who::Asked };
-        let verdict = judge(answered, who, self.patience);
-        if let Some(why) = verdict.why {
-            self.console.notice(&format!("refused: {why}"));
-        }
-        if let Some(line) = verdict.next_turn {
-            self.console.put_back(line);
-        }
-        Some(verdict.answer)
     }
 }

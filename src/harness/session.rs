@@ -5,6 +5,7 @@
 //! Watch for: `append` is the only writer. What the model is sent is derived from the log at each request and kept
 //! nowhere; and what cannot be recorded did not happen.
 
+mod derive;
 pub mod error;
 pub mod event;
 pub mod id;
@@ -134,7 +135,7 @@ impl Session {
 
     /// The messages so far, as the model is to read them.
     pub fn messages(&self) -> Vec<Message> {
-        self.events.borrow().iter().filter_map(|event| event.body.message()).collect()
+        derive::shown(&self.events.borrow()).into_iter().map(|(_, message)| message).collect()
     }
 
     /// The newest header: what it says of model, system prompt and tools is what the last request had.
@@ -178,7 +179,8 @@ impl Session {
     /// A log that could not be read again would be lost at the next resume, so nothing of the kind is written.
     fn check(&self, event: &Event, line: &str) -> Result<(), SessionError> {
         let kind = event.body.kind();
-        if let Err(problem) = self.trace.borrow().check(&event.body) {
+        if let Err(problem) = self.trace.borrow().check(&event.body).and_then(|()| self.fits(event))
+        {
             return Err(SessionError::OutOfPlace { kind: kind.into(), problem });
         }
         match Event::parse(line) {
@@ -188,6 +190,10 @@ impl Session {
             Ok(_) => Err(SessionError::Misread { kind: kind.into() }),
             Err(source) => Err(SessionError::Unreadable { kind: kind.into(), source }),
         }
+    }
+
+    fn fits(&self, event: &Event) -> Result<(), String> {
+        derive::check(&self.events.borrow(), &event.body)
     }
 
     fn keep(&self, event: &Event, line: &str) -> Result<(), SessionError> {

@@ -1,12 +1,13 @@
 //! Shell: what it is to run a command, for whoever runs it and whoever asks. This is the definition, not a plugin.
 //!
 //! A provider (`shell_local.rs`) provides `shell`; a user (`tool_bash.rs`) needs it; neither knows the other.
-//! Raises `shell/env`, through [`child_env`].
+//! Raises `shell/env` and `shell/program`, through [`child_env`] and [`child_program`].
 //! Full-size counterpart: the shell package.
 //! Watch for: `resolve` fills in every default, so that a spec can be shown, logged or refused before it is run; a
 //! command that fails is a result, an error means that no command ran.
 
 mod environment;
+mod program;
 
 use std::{io, path::PathBuf};
 
@@ -14,6 +15,7 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 pub use self::environment::{ShellEnv, Vars, child_env};
+pub use self::program::{Argv, ShellProgram, child_program};
 use crate::cordis::{BoxError, LocalBoxFuture, Service};
 
 /// The service `shell`.
@@ -120,6 +122,8 @@ pub enum ShellError {
     Start { source: io::Error },
     #[error("the environment of the command could not be made: {source}")]
     Environment { source: BoxError },
+    #[error("the program of the command could not be made ready: {source}")]
+    Program { source: BoxError },
     #[error("the command was cancelled before it began")]
     Cancelled,
     #[error("the shell was unloaded before the command ended")]

@@ -1,6 +1,6 @@
 //! Shell, local: runs commands with the bash of this machine.
 //!
-//! Needs `env`; tells `trust` if it is there. Provides `shell`. Raises `shell/env`. Listens to `cordis/hurry`.
+//! Needs `env`; tells `trust` if it is there. Provides `shell`. Raises `shell/env` and `shell/program`. Listens to `cordis/hurry`.
 //! Full-size counterpart: the local bash package.
 //! Watch for: a command has ended when its bash has, not when its output has. One task lives as long as the last process
 //! of a command does, and hands out the result on the way; whatever is left when the plugin unloads is stopped then.
@@ -40,7 +40,9 @@ use crate::{
     cordis::{BoxError, Context, Hurry, LocalBoxFuture, Optional, Svc},
     harness::{
         env::{Env, mask::Mask},
-        shell::{Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env},
+        shell::{
+            Shell, ShellError, ShellRequest, ShellResult, ShellSpec, child_env, child_program,
+        },
         trust::{Acting, Trust},
     },
 };
@@ -173,13 +175,14 @@ impl LocalShell {
         answer: oneshot::Sender<Answer>,
     ) {
         let _acting = self.acting();
-        let vars = select! {
-            biased;
-            () = cancel.cancelled() => Err(ShellError::Cancelled),
-            vars = child_env(&self.ctx, &self.env, &self.config.pass_env) => vars,
+        let ready = async {
+            let vars = child_env(&self.ctx, &self.env, &self.config.pass_env).await?;
+            Ok((vars, child_program(&self.ctx, &spec.command).await?))
         };
+        let ready = cancel.run_until_cancelled(ready).await.unwrap_or(Err(ShellError::Cancelled));
         let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
-        let started = vars.and_then(|vars| start(&spec, vars, self.next_mark(), stdin));
+        let started =
+            ready.and_then(|(vars, argv)| start(&spec, argv, vars, self.next_mark(), stdin));
         let (mut child, stdout, stderr) = match started {
             Ok(started) => started,
             Err(err) => return drop(answer.send(Err(err))),

@@ -51,6 +51,7 @@ impl Svc<Tools> {
     /// Adds a tool that lives as long as the plugin that calls this. A second tool of one name is refused.
     pub fn register(&self, tool: Tool) -> Result<Undo, ToolsError> {
         self.check(&tool)?;
+        let tool = Tool { owner: self.ctx().path(), ..tool };
         let (tools, ctx, name) = (self.shared(), self.ctx().clone(), tool.name.clone());
         let undo = self.ctx().effect(|| {
             self.table.borrow_mut().insert(name.clone(), Rc::new(tool));
@@ -71,6 +72,12 @@ impl Tools {
         table.values().map(|tool| tool.schema()).collect()
     }
 
+    /// The name of each tool and the path of the plugin that offers it.
+    pub fn owners(&self) -> Vec<(String, String)> {
+        let table = self.table.borrow();
+        table.values().map(|tool| (tool.name.clone(), tool.owner.clone())).collect()
+    }
+
     /// The names of all tools, sorted.
     pub fn names(&self) -> Vec<String> {
         self.table.borrow().keys().cloned().collect()
@@ -85,6 +92,8 @@ pub struct Tool {
     pub description: String,
     /// JSON Schema of the arguments; a call that does not fit never reaches the body.
     pub parameters: Value,
+    /// Path of the plugin that registered it.
+    owner: String,
     fits: OnceCell<Result<Validator, String>>,
     foresight: Foresight,
     run: Box<Run>,
@@ -107,6 +116,7 @@ impl Tool {
             name: name.into(),
             description: description.into(),
             parameters,
+            owner: String::new(),
             fits: OnceCell::new(),
             foresight: Foresight::default(),
             run: Box::new(move |call| {

@@ -47,12 +47,15 @@ fn announcement(file: &str, entries: &[&Entry]) -> String {
     let is_starter = |name: &str| STARTERS.contains(&plain_name(name));
     let asked = entries.iter().filter(|it| plain_name(&it.name) == "approval");
     let asked = asked.filter_map(|it| it.config["tools"].as_array()).flatten();
+    let allowed = entries.iter().filter(|it| plain_name(&it.name) == "approval-rules");
+    let allowed = allowed.filter_map(|it| it.config["allow"].as_array()).flatten();
     let read: BTreeSet<_> = entries.iter().flat_map(|it| variables(&it.config)).collect();
     let parts = [
         ("requests go to", texts("baseUrl").iter().map(|it| host(it).to_owned()).collect()),
         ("the key is in", texts("apiKeyEnv")),
         ("its placeholders read", read.into_iter().collect()),
         ("asked about:", asked.filter_map(Value::as_str).map(str::to_owned).collect()),
+        ("allowed by rule:", allowed.filter_map(Value::as_str).map(str::to_owned).collect()),
         ("scripts:", named(&is_script)),
         ("programs are started by", named(&is_starter)),
     ];
@@ -87,6 +90,7 @@ mod tests {
         let entries = [
             entry("llm-openai", model),
             entry("approval", json!({ "tools": ["bash", "mcp__*"] })),
+            entry("approval-rules", json!({ "allow": ["bash: ls *", "read"], "deny": ["x"] })),
             entry("./policy.ts", Value::Null),
             entry("./src/harness/shell-local.ts", Value::Null),
             entry("many", json!({ "list": ["$${NOT}", { "a": "${MODEL} and ${DEEP}" }] })),
@@ -102,7 +106,7 @@ mod tests {
 
         let expected = "cordis.yml decides what runs here: requests go to api.example.com:8443; the key is in MY_KEY; \
                         its placeholders read DEEP, MODEL; \
-                        asked about: bash, mcp__*; scripts: ./policy.ts; \
+                        asked about: bash, mcp__*; allowed by rule: bash: ls *, read; scripts: ./policy.ts; \
                         programs are started by ./src/harness/shell-local.ts, mcp (TOKEN=… npx -y \"a b\"), \
                         hooks (./end.sh, \"a | b\")";
         assert_eq!(said, expected);

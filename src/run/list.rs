@@ -17,7 +17,7 @@ use crate::harness::cli::arguments::Arguments;
 use crate::harness::env::Env;
 
 /// The list where no file gives one.
-const BUILT_IN: &str = include_str!("../../cordis.yml");
+pub(super) const BUILT_IN: &str = include_str!("../../cordis.yml");
 const FILE: &str = "cordis.yml";
 /// The plugin that notices saves.
 const WATCHER: &str = "hmr";

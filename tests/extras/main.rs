@@ -5,6 +5,8 @@
     reason = "a test that cannot go on fails, and helpers say why"
 )]
 
+mod compaction;
+mod approval_rules;
 mod cost;
 mod hooks;
 mod instructions;

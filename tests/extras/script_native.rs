@@ -1,5 +1,6 @@
 //! Events of the agent in scripts: what a listener gets, what counts of what it says, and how long it is waited for.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use nano_cordis::{
@@ -393,5 +394,6 @@ fn a_call() -> Call {
         session: None,
         turn: 1,
         step: 1,
+        must_ask: Cell::default(),
     }
 }

@@ -1,8 +1,11 @@
 //! What can be asked of a running program, for its messages and its tests.
 
+use std::rc::Rc;
+
 use crate::cordis::context::Context;
 use crate::cordis::error::Error;
-use crate::cordis::fiber::State;
+use crate::cordis::fiber::{Fiber, State};
+use crate::cordis::mount::Mount;
 
 /// One plugin in a list of all.
 #[derive(Debug, Clone)]
@@ -17,6 +20,41 @@ pub struct FiberStatus {
     pub missing: Vec<String>,
     /// Why it failed.
     pub error: Option<Error>,
+}
+
+/// What a plugin has registered, and what its children have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Registered {
+    /// Names of the services that it provides.
+    pub services: Vec<String>,
+    /// Names of the events that it listens to.
+    pub events: Vec<String>,
+    /// Number of its effects, these included.
+    pub effects: usize,
+}
+
+impl Mount {
+    /// What the plugin has registered by now.
+    pub fn registered(&self) -> Registered {
+        let is_of = |mut fiber: Option<Rc<Fiber>>| {
+            while let Some(it) = fiber {
+                if it.id == self.id() {
+                    return true;
+                }
+                fiber = it.parent.and_then(|id| self.kernel().fiber(id));
+            }
+            false
+        };
+        let (mut services, kernel) = (Vec::new(), self.kernel());
+        for slot in kernel.services.borrow().values() {
+            if slot.current().is_some_and(|it| is_of(kernel.fiber(it.owner))) {
+                services.push(slot.name.to_string());
+            }
+        }
+        services.sort();
+        let events = kernel.bus.heard(|owner| is_of(kernel.fiber(owner)));
+        Registered { services, events, effects: self.effect_count() }
+    }
 }
 
 impl Context {

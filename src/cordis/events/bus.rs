@@ -9,6 +9,7 @@ use super::Asked;
 use crate::cordis::context::Context;
 use crate::cordis::effect::{Slots, Undo};
 use crate::cordis::error::{BoxError, Error, ListenerError};
+use crate::cordis::fiber::FiberId;
 use crate::cordis::guard::Guarded;
 use crate::cordis::report::What;
 
@@ -21,6 +22,7 @@ pub(in crate::cordis) struct Bus {
 /// A list of listeners whose type is not known here.
 trait AnyList {
     fn len(&self) -> usize;
+    fn owners(&self) -> Vec<FiberId>;
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
 }
 
@@ -36,6 +38,10 @@ pub(super) struct List<F: ?Sized> {
 impl<F: ?Sized + 'static> AnyList for List<F> {
     fn len(&self) -> usize {
         self.slots.borrow().len()
+    }
+
+    fn owners(&self) -> Vec<FiberId> {
+        self.slots.borrow().iter().map(|it| it.ctx.owner).collect()
     }
 
     fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
@@ -64,6 +70,15 @@ impl<I: 'static, O: 'static> Listener<Asked<I, O>> {
 impl Bus {
     pub(in crate::cordis) fn count(&self, event: &str) -> usize {
         self.lists.borrow().get(event).map_or(0, |list| list.len())
+    }
+
+    /// Names of the events that one of these plugins listens to, sorted.
+    pub(in crate::cordis) fn heard(&self, is_meant: impl Fn(FiberId) -> bool) -> Vec<String> {
+        let lists = self.lists.borrow();
+        let heard = lists.iter().filter(|(_, list)| list.owners().into_iter().any(&is_meant));
+        let mut names: Vec<_> = heard.map(|(name, _)| name.to_string()).collect();
+        names.sort();
+        names
     }
 
     fn list<F: ?Sized + 'static>(&self, event: &str) -> Result<Rc<List<F>>, Error> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Applied, Entry, Loader, plan::Slot};
-use crate::cordis::{Error, State, module::did_you_mean, nearest};
+use crate::cordis::{Error, Registered, State, module::did_you_mean, nearest};
 
 /// Where an entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct EntryStatus {
     pub guard: bool,
     /// Whether what runs is not what the file says, because that could not be loaded.
     pub stale: bool,
+    /// What its plugin has registered.
+    pub registered: Registered,
 }
 
 impl EntryStatus {
@@ -52,7 +54,8 @@ impl EntryStatus {
         let error = slot.failure.clone().or_else(|| running?.mount.error().map(|err| cause(&err)));
         let stale = running.is_some() && slot.failure.is_some();
         let guard = running.is_some_and(|it| it.def.is_guard());
-        Self { id, name, standing, missing, error, optional, guard, stale }
+        let registered = running.map(|it| it.mount.registered()).unwrap_or_default();
+        Self { id, name, standing, missing, error, optional, guard, stale, registered }
     }
 }
 

@@ -405,6 +405,14 @@ declare module 'cordis' {
       reason: 'completed' | 'max-steps' | 'max-tokens' | 'error' | 'aborted' | 'interrupted'
       error?: { message: string; code?: string; status?: number; requestHash?: string }
     }
+    'compaction/summary': {
+      from: number
+      to: number
+      keep: number[]
+      message: UserMessage | AssistantMessage
+      usage?: { [key: string]: any }
+      requestHash?: string
+    }
   }
 
   // Commands.

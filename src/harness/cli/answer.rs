@@ -1,7 +1,8 @@
 //! What a line means as the answer to a question.
 //!
 //! Part of `cli`.
-//! Watch for: exactly `y` and `yes` approve; there is no way in which silence, the end of input or a slip does.
+//! Watch for: exactly `y` and `yes` approve, and `a` and `always` where the question offers it; there is no way in which
+//! silence, the end of input or a slip does.
 
 use std::time::Duration;
 
@@ -44,13 +45,22 @@ pub(super) fn judge(answered: Answered, who: Who, patience: Duration) -> Verdict
     }
 }
 
+/// Whether the answer is a yes for all times. Only where the question offers that.
+pub(super) fn is_always(answered: &Answered) -> bool {
+    matches!(answered, Answered::Line(line) if is_one_of(line, &["a", "always"]))
+}
+
+fn is_one_of(line: &str, words: &[&str]) -> bool {
+    let word = line.trim_matches([' ', '\t', '\r']);
+    words.iter().any(|it| it.eq_ignore_ascii_case(word))
+}
+
 impl Verdict {
     fn of(line: String, who: Who) -> Self {
         let word = line.trim_matches([' ', '\t', '\r']);
-        let is_one_of = |words: &[&str]| words.iter().any(|it| it.eq_ignore_ascii_case(word));
         match who {
-            _ if is_one_of(&["y", "yes"]) => Self::plain(Answer::Yes),
-            _ if is_one_of(&["n", "no"]) => Self::plain(Answer::No),
+            _ if is_one_of(word, &["y", "yes"]) => Self::plain(Answer::Yes),
+            _ if is_one_of(word, &["n", "no"]) => Self::plain(Answer::No),
             Who::Asked if word.is_empty() => Self::plain(Answer::No),
             Who::Asked => Verdict {
                 why: Some(format!("{} is neither y nor yes", repeated(word))),

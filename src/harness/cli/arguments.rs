@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap_complete::Shell;
 
 use super::text::message;
 
@@ -50,6 +51,20 @@ pub struct Arguments {
     /// Write nano-cordis.d.ts, the types for plugins in TypeScript, into this folder
     #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check"])]
     pub types: bool,
+    /// Write a commented cordis.yml into this folder (--init deepseek, openai, ollama or openrouter names the model)
+    #[arg(long, value_name = "SERVICE", num_args = 0..=1, default_missing_value = "fake", value_enum, hide_possible_values = true)]
+    #[arg(conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check", "types"])]
+    pub init: Option<Beginning>,
+    /// Print a JSON Schema of cordis.yml, for editors
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check", "types", "init"])]
+    pub schema: bool,
+    /// Print the completions of a shell: bash, elvish, fish, powershell, zsh
+    #[arg(long, value_name = "SHELL", value_enum, hide_possible_values = true)]
+    #[arg(conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check", "types", "init", "schema"])]
+    pub completions: Option<Shell>,
+    /// Print the page of the manual (nano-cordis --man | man -l -)
+    #[arg(long, conflicts_with_all = ["words", "resume", "resume_newest", "fork", "sessions", "repair", "config", "set", "disable", "check", "types", "init", "schema", "completions"])]
+    pub man: bool,
     /// What stdout is for: text for people, json (one object a turn) or stream-json (one an event) for programs
     #[arg(
         long,
@@ -58,10 +73,10 @@ pub struct Arguments {
         value_enum,
         hide_possible_values = true
     )]
-    #[arg(conflicts_with_all = ["sessions", "repair", "check", "types"])]
+    #[arg(conflicts_with_all = ["sessions", "repair", "check", "types", "init", "schema", "completions", "man"])]
     output_format: OutputFormat,
     /// The same as --output-format json
-    #[arg(long, conflicts_with_all = ["output_format", "sessions", "repair", "check", "types"])]
+    #[arg(long, conflicts_with_all = ["output_format", "sessions", "repair", "check", "types", "init", "schema", "completions", "man"])]
     json: bool,
     /// Say more on stderr; twice for everything
     #[arg(short, long, action = ArgAction::Count)]
@@ -69,6 +84,21 @@ pub struct Arguments {
     /// Only the final text on stdout, only errors and warnings on stderr
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
+}
+
+/// The model of a configuration to begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Beginning {
+    /// The one that answers by script.
+    Fake,
+    /// The service of this name.
+    Deepseek,
+    /// The service of this name.
+    Openai,
+    /// A server on this machine.
+    Ollama,
+    /// The service of this name.
+    Openrouter,
 }
 
 /// What stdout is for.

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use super::arguments::{Arguments, OutputFormat, Prompt};
 pub use super::asking::Answered;
+use super::commands::Commands;
 use super::confirm::Turns;
 pub use super::input::Entered;
 use super::input::Input;
@@ -34,6 +35,9 @@ pub struct Console {
     pub(super) is_quiet: Cell<bool>,
     pub(super) screen: Rc<Screen>,
     pub(super) input: Input,
+    pub(super) commands: Commands,
+    /// Whether the screen shows more than letters.
+    pub(super) has_looks: bool,
     turns: Turns,
     is_open: watch::Sender<bool>,
     /// How many plugins lead a conversation here.
@@ -78,16 +82,23 @@ impl Svc<Console> {
 
 /// The run.
 impl Console {
-    /// The console of this process. `term` is the variable of that name: without it, or with `dumb`, lines are plain.
-    pub fn new(arguments: Arguments, term: Option<&str>) -> Self {
+    /// The console of this process. `env` reads a variable of its environment. Without a `TERM`, or with one that cannot do
+    /// much, lines are plain, and with a `NO_COLOR` that is not empty replies are.
+    pub fn new(arguments: Arguments, env: impl Fn(&str) -> Option<String>) -> Self {
+        let term =
+            env("TERM").filter(|it| !matches!(it.as_str(), "" | "dumb" | "cons25" | "emacs"));
+        let is_colourless = env("NO_COLOR").is_some_and(|it| !it.is_empty());
         let (format, is_conversation) = (arguments.format(), !arguments.is_one_shot());
         let is_for_people = format == OutputFormat::Text;
         let screen = Rc::new(Screen::new(arguments.quiet || !is_for_people));
+        let commands = Commands::default();
         Console {
             // The editor would write to stdout.
-            input: Input::new(screen.clone(), term.filter(|_| is_for_people)),
+            input: Input::new(screen.clone(), term.is_some() && is_for_people, commands.names()),
             results: Results::new(format, is_conversation),
+            has_looks: term.is_some() && !is_colourless && screen.out_is_terminal,
             screen,
+            commands,
             turns: Turns::default(),
             is_quiet: Cell::new(arguments.quiet),
             arguments,

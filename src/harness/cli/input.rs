@@ -12,8 +12,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use super::asking::Asking;
+use super::commands::Names;
+use super::editor::LineEditor;
 use super::screen::{Screen, Stream};
-use super::stdin::{Got, Stdin, Want, editor};
+use super::stdin::{Got, Stdin, Want};
 use super::text;
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 
@@ -39,6 +41,8 @@ pub(super) struct Input {
     /// The terminal that answers where stdin is none.
     device: OnceCell<File>,
     can_edit: bool,
+    /// What the editor completes beside paths.
+    names: Names,
     /// The terminal as it was found.
     cooked: Option<Termios>,
     has_edited: Cell<bool>,
@@ -55,14 +59,14 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Without a `term` that an editor can work with, lines are plain.
-    pub(super) fn new(screen: Rc<Screen>, term: Option<&str>) -> Self {
+    /// Where the terminal is not `capable` of more, lines are plain.
+    pub(super) fn new(screen: Rc<Screen>, capable: bool, names: Names) -> Self {
         let stdin = io::stdin();
         let is_terminal = stdin.is_terminal();
-        let capable = term.is_some_and(|it| !matches!(it, "" | "dumb" | "cons25" | "emacs"));
         Input {
             can_edit: is_terminal && screen.out_is_terminal && capable,
             cooked: is_terminal.then(|| tcgetattr(stdin.as_fd()).ok()).flatten(),
+            names,
             screen,
             stdin: OnceCell::new(),
             is_terminal: Cell::new(is_terminal),
@@ -264,10 +268,12 @@ impl Input {
 
     pub(super) fn stdin(&self) -> &Stdin {
         self.stdin.get_or_init(|| {
-            let editor = self.can_edit.then(editor).flatten().map(|(editor, printer)| {
-                self.screen.print_above_with(printer);
-                editor
-            });
+            let editor = self.can_edit.then(|| LineEditor::new(self.names.clone())).flatten().map(
+                |(editor, printer)| {
+                    self.screen.print_above_with(printer);
+                    editor
+                },
+            );
             let started = Stdin::start(self.is_terminal(), self.screen.cursor.clone(), editor);
             started.expect("one thread and one pipe are to be had")
         })

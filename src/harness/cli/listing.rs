@@ -30,6 +30,31 @@ pub(super) fn table(sessions: &[Saved]) -> String {
     table
 }
 
+/// The same with what each has registered below it; `owned` are tools and the paths of the plugins that offer them.
+pub(super) fn registered(all: &[EntryStatus], owned: &[(String, String)]) -> String {
+    let details = all.iter().map(|it| {
+        let path = format!("loader > {}", it.id);
+        let is_of = |owner: &str| {
+            owner.strip_prefix(&path).is_some_and(|it| it.is_empty() || it.starts_with(" > "))
+        };
+        let tools = owned.iter().filter(|(_, owner)| is_of(owner)).map(|(name, _)| name.clone());
+        let parts = [
+            ("provides", it.registered.services.clone()),
+            ("tools", tools.collect()),
+            ("listens to", it.registered.events.clone()),
+        ];
+        let said = parts.iter().filter(|(_, names)| !names.is_empty());
+        let said: Vec<_> =
+            said.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
+        if said.is_empty() { String::new() } else { format!("    {}\n", line(&said.join("; "))) }
+    });
+    entries(all)
+        .lines()
+        .zip(details)
+        .flat_map(|(entry, details)| [entry.to_owned(), "\n".to_owned(), details])
+        .collect()
+}
+
 /// One line an entry, in the order of the file: id, name, what became of it.
 pub(crate) fn entries(entries: &[EntryStatus]) -> String {
     let width = |part: fn(&EntryStatus) -> &String| {

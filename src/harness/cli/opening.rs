@@ -60,7 +60,7 @@ impl Cli {
         Ok(())
     }
 
-    fn saved(&self) -> Result<Svc<Persistence>, BoxError> {
+    pub(super) fn saved(&self) -> Result<Svc<Persistence>, BoxError> {
         let missing = "sessions are not saved here: no entry provides `persistence`";
         self.persistence.get().ok_or_else(|| missing.into())
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::arguments::OutputFormat;
+use super::console::Console;
 use super::results::{SCHEMA, json_line};
 use super::text::escaped;
 use super::transcript::{Transcript, final_text};
@@ -34,14 +35,16 @@ enum Form {
 }
 
 impl Printer {
-    pub(super) fn new(format: OutputFormat, quiet: bool) -> Self {
-        let form = match format {
-            OutputFormat::Text if quiet => Form::FinalText,
+    pub(super) fn new(console: &Console) -> Self {
+        let form = match console.format() {
+            OutputFormat::Text if console.arguments().quiet => Form::FinalText,
             OutputFormat::Text => Form::Transcript,
             OutputFormat::Json => Form::Result,
             OutputFormat::StreamJson => Form::Stream,
         };
-        Self { form, transcript: Transcript::default(), usage: None }
+        let transcript =
+            if console.has_looks { Transcript::styled() } else { Transcript::default() };
+        Self { form, transcript, usage: None }
     }
 
     /// A session was opened. Its history is not printed again.
@@ -54,7 +57,8 @@ impl Printer {
     pub(super) fn event(&mut self, event: &Event) -> String {
         match &event.body {
             EventBody::TurnStart { .. } => self.usage = None,
-            EventBody::AssistantMessage { usage, .. } => {
+            EventBody::AssistantMessage { usage, .. }
+            | EventBody::CompactionSummary { usage, .. } => {
                 let reply = Usage::of(usage.as_ref());
                 self.usage = Some(self.usage.map_or(reply, |it| it.plus(reply)));
             }

@@ -15,10 +15,9 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, tcgetattr, tcsetattr};
-use rustyline::error::ReadlineError;
-use rustyline::{Cmd, Config, DefaultEditor, ExternalPrinter, KeyEvent};
 use tokio::sync::mpsc as to_main;
 
+use super::editor::LineEditor;
 use super::screen::{Cursor, Stream};
 
 /// Requests under way: one is being served, and one may follow it after that was given up.
@@ -68,7 +67,7 @@ impl Stdin {
     pub(super) fn start(
         is_terminal: bool,
         cursor: Cursor,
-        editor: Option<DefaultEditor>,
+        editor: Option<LineEditor>,
     ) -> io::Result<Self> {
         let (requests, rx) = mpsc::sync_channel(REQUESTS);
         let (tx, answers) = to_main::channel(2 * REQUESTS);
@@ -126,39 +125,20 @@ struct Answers {
 /// The thread: serves one request after the other.
 fn serve(
     mut source: Source,
-    mut editor: Option<DefaultEditor>,
+    mut editor: Option<LineEditor>,
     requests: &Receiver<(u64, Want)>,
     answers: &to_main::Sender<(u64, Got)>,
 ) {
     for (id, want) in requests {
         let tell = |got| drop(answers.blocking_send((id, got)));
         let got = match (want, &mut editor) {
-            (Want::Edit { prompt, typed }, Some(editor)) => Ok(edit(editor, &prompt, &typed)),
+            (Want::Edit { prompt, typed }, Some(editor)) => Ok(editor.edit(&prompt, &typed)),
             (Want::Edit { .. } | Want::Line, _) => source.line(id),
             (Want::Answer { question, on }, _) => source.answer(id, &question, on, &tell),
             (Want::All { then }, _) => source.all(then),
         };
         let broken = |err| Got::Broken(format!("standard input cannot be read: {err}"));
         tell(got.unwrap_or_else(broken));
-    }
-}
-
-/// The line editor, and what prints whole lines above it.
-pub(super) fn editor() -> Option<(DefaultEditor, impl ExternalPrinter + Send)> {
-    let config = Config::builder().auto_add_history(true).build();
-    let mut editor = DefaultEditor::with_config(config).ok()?;
-    // Ctrl-D that is typed before the prompt is there comes as the key that the system puts in its place.
-    editor.bind_sequence(KeyEvent::ctrl('@'), Cmd::EndOfFile);
-    let printer = editor.create_external_printer().ok()?;
-    Some((editor, printer))
-}
-
-fn edit(editor: &mut DefaultEditor, prompt: &str, typed: &str) -> Got {
-    match editor.readline_with_initial(prompt, (typed, "")) {
-        Ok(line) => Got::Text(line.into_bytes()),
-        Err(ReadlineError::Interrupted) => Got::Interrupt,
-        Err(ReadlineError::Io(err)) if err.kind() == io::ErrorKind::InvalidData => Got::Garbled,
-        Err(_) => Got::End,
     }
 }
 

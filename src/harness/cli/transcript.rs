@@ -3,14 +3,9 @@
 //! Part of `cli`. It keeps no text of its own, only what it needs to know about the lines before.
 //! Watch for: a reply that came in pieces is in the log once more as a whole, and must not be shown twice.
 
-use serde_json::{Map, Value};
-
-use super::excerpt::excerpt;
-use super::text::{arguments, harmless, json, line};
+use super::markdown::Markdown;
+use super::text::{arguments, harmless, line};
 use crate::harness::session::event::EventBody;
-
-/// Questions longer than this say how long they are, so that nobody takes the end of the screen for the end of them.
-const LONG_QUESTION: usize = 1000;
 
 /// Where the turn is on the screen.
 #[derive(Debug, Default)]
@@ -22,9 +17,16 @@ pub(super) struct Transcript {
     held: String,
     /// Whether it has its heading.
     has_heading: bool,
+    /// The look of replies, where the screen can show one.
+    markdown: Option<Markdown>,
 }
 
 impl Transcript {
+    /// One for a terminal that can show more than letters.
+    pub(super) fn styled() -> Self {
+        Self { markdown: Some(Markdown::default()), ..Self::default() }
+    }
+
     /// A piece of the reply. Blanks are shown with the text behind them, so that a reply of blanks shows nothing.
     pub(super) fn delta(&mut self, piece: &str) -> String {
         self.came.push_str(piece);
@@ -37,7 +39,7 @@ impl Transcript {
         let text = std::mem::replace(&mut self.held, rest);
         let head = if self.has_heading { "" } else { self.heading() };
         self.has_heading = true;
-        format!("{head}{text}")
+        format!("{head}{}", self.looking(&text))
     }
 
     /// The reply begins again; what was shown of it is no part of it.
@@ -49,7 +51,8 @@ impl Transcript {
     pub(super) fn event(&mut self, body: &EventBody) -> String {
         match body {
             EventBody::TurnStart { .. } => {
-                *self = Self::default();
+                let markdown = self.markdown.take().map(|_| Markdown::default());
+                *self = Self { markdown, ..Self::default() };
                 String::new()
             }
             EventBody::AssistantMessage { message, .. } => {
@@ -77,7 +80,17 @@ impl Transcript {
         if text.trim().is_empty() {
             return cut;
         }
-        format!("{cut}{}{}\n", self.heading(), harmless(text).trim_end())
+        let text = self.looking(harmless(text).trim_end());
+        format!("{cut}{}{text}{}\n", self.heading(), self.look_ends())
+    }
+
+    /// A piece of a reply as the screen shows it.
+    fn looking(&mut self, piece: &str) -> String {
+        self.markdown.as_mut().map_or_else(|| piece.to_owned(), |it| it.piece(piece))
+    }
+
+    fn look_ends(&mut self) -> String {
+        self.markdown.as_mut().map(Markdown::finish).unwrap_or_default()
     }
 
     fn heading(&mut self) -> &'static str {
@@ -88,7 +101,8 @@ impl Transcript {
     fn end_of_stream(&mut self) -> String {
         self.came.clear();
         self.held.clear();
-        if std::mem::take(&mut self.has_heading) { "\n".into() } else { String::new() }
+        let end = self.look_ends();
+        if std::mem::take(&mut self.has_heading) { end + "\n" } else { String::new() }
     }
 }
 
@@ -100,32 +114,13 @@ pub(super) fn final_text(text: &str) -> String {
     }
 }
 
-/// The question before a guarded call: all of it, on one line, and nothing after it but what it would change.
-pub(super) fn question(
-    name: &str,
-    arguments: &Map<String, Value>,
-    preview: Option<&str>,
-) -> String {
-    let shown = json(&Value::Object(arguments.clone()));
-    let length = match shown.chars().count() {
-        long @ LONG_QUESTION.. => format!(" ({long} characters)"),
-        _ => String::new(),
-    };
-    let call = format!("Allow {} {shown}{length}", line(name));
-    match preview {
-        Some(preview) => format!("{call}\n{}Allow this? [y/N] ", excerpt(preview)),
-        None => format!("{call}? [y/N] "),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::rc::Rc;
 
     use proptest::{collection, prelude::proptest};
-    use serde_json::json;
 
-    use super::{Transcript, question};
+    use super::Transcript;
     use crate::harness::session::event::{EventBody, Reason};
     use crate::harness::session::message::{AssistantMessage, Message};
 
@@ -279,15 +274,5 @@ mod tests {
         let turn = [call("ba\x1b[2Jsh\n", "\x1b"), result("A\x1b]0;T\x07\u{9b}B")];
 
         assert!(!shown(&turn).contains(|c: char| c.is_control() && c != '\n'));
-    }
-
-    #[test]
-    fn a_question_shows_the_whole_call_on_one_line() {
-        let short = json!({ "command": "echo\nrm -rf build # end" });
-        let long = json!({ "command": format!("{}; rm -rf build", "x".repeat(5000)) });
-        let ask = |it: &serde_json::Value| question("bash", it.as_object().unwrap(), None);
-
-        assert_eq!(ask(&short), r#"Allow bash {"command":"echo\nrm -rf build # end"}? [y/N] "#);
-        assert!(ask(&long).ends_with(r#"; rm -rf build"} (5028 characters)? [y/N] "#));
     }
 }

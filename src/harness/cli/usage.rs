@@ -45,11 +45,29 @@ impl Usage {
     }
 }
 
+/// A count in few characters.
+pub(crate) fn count(number: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", number / unit, number % unit * 10 / unit);
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}k", tenths(1_000)),
+        _ => format!("{}M", tenths(1_000_000)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::Usage;
+    use super::{Usage, count};
+
+    #[test]
+    fn a_count_is_told_in_few_characters() {
+        let counts = [0, 999, 1_000, 12_345, 999_999, 1_000_000, 2_050_000];
+        let expected = ["0", "999", "1.0k", "12.3k", "999.9k", "1.0M", "2.0M"];
+
+        assert_eq!(counts.map(count), expected);
+    }
 
     fn of(reply: &serde_json::Value) -> serde_json::Value {
         json!(Usage::of(Some(reply)).known())

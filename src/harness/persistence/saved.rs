@@ -104,7 +104,10 @@ fn last_turn(tail: &str) -> Option<(u32, SavedState)> {
     let lines = tail.lines().rev().filter(|it| !it.trim().is_empty());
     for (n, line) in lines.enumerate() {
         match Event::parse(line) {
-            Ok(Event { body: EventBody::Ignorable { .. }, .. }) => {}
+            Ok(Event {
+                body: EventBody::Ignorable { .. } | EventBody::CompactionSummary { .. },
+                ..
+            }) => {}
             Ok(Event { body: EventBody::TurnEnd { turn, .. }, .. }) => {
                 return Some((turn, SavedState::Closed));
             }

@@ -11,10 +11,11 @@
 //! | `tool/result` | `turn step callId name isError message` |
 //! | `step/end` | `turn step` |
 //! | `turn/end` | `turn reason error?` |
+//! | `compaction/summary` | `from to keep message usage? requestHash?` |
 //! | anything else | refused, unless the line says `"ignorable":true` |
 //!
 //! Full-size counterpart: the session event types of the core session package.
-//! Watch for: each type has a turn, and all but those that open and close one have a step.
+//! Watch for: each type has a turn, and all but those that open and close one have a step; a summary has neither.
 
 use std::rc::Rc;
 
@@ -113,6 +114,19 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<TurnError>,
     },
+    /// From here on the model is shown `message` in place of the events `from` to `to`, and before it those of `keep`.
+    #[serde(rename = "compaction/summary")]
+    CompactionSummary {
+        from: u64,
+        to: u64,
+        #[serde(default)]
+        keep: Vec<u64>,
+        message: Message,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Value>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request_hash: Option<String>,
+    },
     /// Something that this program does not know and may overlook; plugins log their own facts this way.
     #[serde(skip)]
     Ignorable { kind: String, data: Value },
@@ -175,6 +189,7 @@ impl EventBody {
             Self::ToolResult { .. } => "tool/result",
             Self::StepEnd { .. } => "step/end",
             Self::TurnEnd { .. } => "turn/end",
+            Self::CompactionSummary { .. } => "compaction/summary",
             Self::Ignorable { kind, .. } => kind,
         }
     }
@@ -190,7 +205,7 @@ impl EventBody {
             | Self::ToolResult { turn, step, .. }
             | Self::StepEnd { turn, step } => (*turn, *step),
             Self::TurnStart { turn, .. } | Self::TurnEnd { turn, .. } => (*turn, 0),
-            Self::Ignorable { .. } => (0, 0),
+            Self::CompactionSummary { .. } | Self::Ignorable { .. } => (0, 0),
         }
     }
 
@@ -199,6 +214,11 @@ impl EventBody {
         match self {
             Self::UserMessage { message, .. } => matches!(message, Message::User { .. }),
             Self::ToolResult { message, .. } => matches!(message, Message::Tool { .. }),
+            Self::CompactionSummary { message, .. } => match message {
+                Message::User { .. } => true,
+                Message::Assistant(it) => it.tool_calls.is_empty() && !it.is_empty(),
+                Message::System { .. } | Message::Tool { .. } => false,
+            },
             _ => true,
         }
     }

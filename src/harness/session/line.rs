@@ -127,7 +127,7 @@ impl EventError {
     }
 }
 
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "turn/start",
     "step/start",
     "user/message",
@@ -137,6 +137,7 @@ const KINDS: [&str; 9] = [
     "tool/result",
     "step/end",
     "turn/end",
+    "compaction/summary",
 ];
 
 /// Other writers of this log put the same facts elsewhere; brings `data` into the form of the table above.

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use super::{
-    Session, Sessions, Store,
+    Session, Sessions, Store, derive,
     error::SessionError,
     event::Event,
     id::{Surroundings, fresh, is_id},
@@ -117,7 +117,8 @@ impl Svc<Sessions> {
 fn check_places(history: &[Event]) -> Result<(), SessionError> {
     let mut trace = Trace::default();
     for (index, Event { body, .. }) in history.iter().enumerate() {
-        trace.check_read(body).map_err(|problem| {
+        let fits = || derive::check(&history[..index], body);
+        trace.check_read(body).and_then(|()| fits()).map_err(|problem| {
             let kind = body.kind().into();
             SessionError::BadHistory { index, kind, problem }
         })?;

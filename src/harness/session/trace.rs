@@ -74,6 +74,7 @@ impl Trace {
     fn check_at(&self, (turn, step): (u32, u32), body: &EventBody) -> Result<(), String> {
         match self.next(body) {
             _ if matches!(body, EventBody::Ignorable { .. }) => Ok(()),
+            _ if matches!(body, EventBody::CompactionSummary { .. }) => self.all_answered(),
             None => Err(format!("out of place: {}", self.place())),
             Some(next) if next != (turn, step) => Err(format!(
                 "numbered turn {turn}, step {step} where turn {}, step {} is next",
@@ -126,6 +127,7 @@ impl Trace {
             EventBody::TurnEnd { .. } => (self.in_turn, self.in_step) = (false, false),
             EventBody::UserMessage { .. }
             | EventBody::RequestHeader { .. }
+            | EventBody::CompactionSummary { .. }
             | EventBody::Ignorable { .. } => {}
         }
     }
@@ -145,13 +147,14 @@ impl Trace {
             EventBody::ToolCall { call_id: id, .. } if open(id).iter().all(|it| it.started) => {
                 Err(format!("call `{id}` was started already"))
             }
-            EventBody::AssistantMessage { .. } | EventBody::StepEnd { .. } => {
-                let missing =
-                    self.calls.first().map(|it| format!("call `{}` has no result", it.id));
-                missing.map_or(Ok(()), Err)
-            }
+            EventBody::AssistantMessage { .. } | EventBody::StepEnd { .. } => self.all_answered(),
             _ => Ok(()),
         }
+    }
+
+    fn all_answered(&self) -> Result<(), String> {
+        let missing = self.calls.first().map(|it| format!("call `{}` has no result", it.id));
+        missing.map_or(Ok(()), Err)
     }
 
     fn place(&self) -> String {

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::family::{AFTER_KILL, Family, Mark, end_within};
-use crate::harness::shell::{ShellError, ShellSpec, Vars};
+use crate::harness::shell::{Argv, ShellError, ShellSpec, Vars};
 
 /// No colours, no pagers, no editors, no questions: nobody is there to answer.
 const QUIET: [(&str, &str); 7] = [
@@ -43,6 +43,7 @@ pub(crate) struct Child {
 /// Starts the command.
 pub(super) fn start(
     spec: &ShellSpec,
+    argv: Argv,
     vars: Vars,
     mark: Mark,
     stdin: Stdio,
@@ -51,9 +52,9 @@ pub(super) fn start(
     if !spec.cwd.is_dir() {
         return Err(ShellError::NoDirectory { path: spec.cwd.clone() });
     }
-    let mut child = Child::start("bash", mark, |it| {
-        // `--`, because a command may begin with a dash; no BASH_ENV, because it names a file that bash would run first.
-        it.args(["-c", "--", &spec.command]).current_dir(&spec.cwd);
+    let mut child = Child::start(argv.program, mark, |it| {
+        it.args(argv.args).current_dir(&spec.cwd);
+        // No BASH_ENV, because it names a file that bash would run first.
         it.env_clear().envs(vars).envs(QUIET).env_remove("BASH_ENV");
         it.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     })

@@ -1,6 +1,6 @@
 //! A call on its way: as the model made it, as listeners and bodies see it, and what came of it.
 
-use std::{fmt::Display, rc::Rc};
+use std::{cell::Cell, fmt::Display, rc::Rc};
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ pub struct CallRequest {
     pub step: u32,
 }
 
-/// A call as listeners and bodies see it. It cannot be changed: the log would no longer say what ran.
+/// A call as listeners and bodies see it. What is to run cannot be changed: the log would no longer say what ran.
 pub struct Call {
     /// Id of the call, unique in its session.
     pub id: String,
@@ -49,6 +49,8 @@ pub struct Call {
     pub turn: u32,
     /// Number of the step.
     pub step: u32,
+    /// Somebody wants a person to be asked: no rule and no earlier yes may answer for them.
+    pub must_ask: Cell<bool>,
 }
 
 /// What the model reads.

@@ -131,6 +131,7 @@ impl Tools {
             session: request.session,
             turn: request.turn,
             step: request.step,
+            must_ask: Cell::default(),
         }
     }
 

@@ -148,5 +148,6 @@ fn another(call: &Call, name: &str) -> Rc<Call> {
         session: None,
         turn: 1,
         step: 1,
+        must_ask: Cell::default(),
     })
 }

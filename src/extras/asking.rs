@@ -1,5 +1,7 @@
-//! Part of `hooks`: a hook that wants a person to be asked.
+//! What the guards here share: a call that a person is to be asked about, whoever else asks or not.
 //!
+//! Listens to `tools/pre-execute` and `approval/request`. Raises `approval/request`.
+//! Full-size counterpart: none; there each policy asks by itself.
 //! Watch for: who decides alone has spoken before anybody is asked, and nobody is asked twice about one call. So this is
 //! a listener of its own, behind those who ask: by then it is known whether one of them did.
 
@@ -8,9 +10,8 @@ use std::{
     rc::{Rc, Weak},
 };
 
-use super::hook::first_line;
 use crate::{
-    cordis::{BoxError, Context, Error, Next, Notice},
+    cordis::{BoxError, Context, Error, Next},
     harness::{
         approval::{Answer, ApprovalRequest},
         tools::{Call, Order, PreExecute, Verdict},
@@ -22,7 +23,7 @@ const FIRST: i32 = i32::MIN;
 /// Behind all who ask.
 const LAST: i32 = Order::ASKING + 1;
 
-/// The calls that hooks want a person to be asked about.
+/// The calls that a plugin wants a person to be asked about.
 #[derive(Default)]
 pub(super) struct Asking {
     waiting: RefCell<Vec<Rc<Waiting>>>,
@@ -54,9 +55,8 @@ impl Asking {
         Ok(asking)
     }
 
-    /// This call needs a yes.
-    pub(super) fn wants(&self, ctx: &Context, call: &Rc<Call>, why: String) {
-        ctx.emit(&Notice(format!("a PreToolUse hook wants you to be asked: {}", first_line(&why))));
+    /// This call needs a yes. Without one the model reads why.
+    pub(super) fn wants(&self, call: &Rc<Call>, why: String) {
         let (call, was_asked) = (Rc::downgrade(call), Cell::new(false));
         let mut waiting = self.waiting.borrow_mut();
         waiting.retain(|it| it.call.strong_count() > 0);
@@ -92,6 +92,5 @@ async fn ask(
         Ok(None) => "nobody was there to approve this call, so it was refused".to_owned(),
         Err(err) => format!("asking the user failed ({err}), so this call was refused"),
     };
-    let why = &waiting.why;
-    Ok(Verdict::Deny(format!("{refused}; a PreToolUse hook wants it to be asked about: {why}")))
+    Ok(Verdict::Deny(format!("{refused}; {}", waiting.why)))
 }
