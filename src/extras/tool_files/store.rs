@@ -42,9 +42,10 @@ pub(super) fn replace(place: &Place, text: &[u8], expected: Version) -> Result<(
         fchown(&fresh.file, Some(found.uid()), Some(found.gid()))
             .map_err(|source| FileError::Owner { name: place.name.clone(), source })?;
     }
+    fresh.fill(text).map_err(write)?;
+    // Afterwards, because a write takes some modes away.
     let mode = Permissions::from_mode(found.mode() & 0o7777);
     fresh.file.set_permissions(mode).map_err(write)?;
-    fresh.fill(text).map_err(write)?;
     let (now, _) = read_whole(place)?;
     if Version::of(&now) != expected {
         return Err(FileError::Changed { name: place.name.clone() });
