@@ -157,7 +157,7 @@ impl Bridge {
         number: u32,
         config: Value,
     ) -> Result<Option<Cleanup>, BoxError> {
-        let started = self.call(start, vec![number.into(), config]);
+        let started = self.call(start, vec![number.into(), config], callback::NOTHING);
         // Differs: the kernel notices who waits for its own end, and lets it go on. Which part of a script waits for
         // something nobody can see, so a start that awaits its own `dispose()` is given up like one that does not end.
         let unwanted = async {

@@ -150,14 +150,16 @@ impl Engine {
         clippy::needless_pass_by_value,
         reason = "it was made for this, and is gone when it is sent"
     )]
-    /// Calls a function of the script. Dropping the future forgets the answer, not the call.
+    /// Calls a function of the script. Dropping the future forgets the answer, not the call. A `signal` that is not 0 is for
+    /// this call alone: the script forgets it with the call.
     pub(super) fn call(
         &self,
         function: Function,
         args: Vec<Value>,
+        signal: u32,
     ) -> impl Future<Output = Outcome> + use<> {
         let (reply, answer) = oneshot::channel();
-        let text = json!([function, args]).to_string();
+        let text = json!([function, args, signal]).to_string();
         let refused = self.backlog.add(text.len()).err();
         if refused.is_none() {
             self.send(Message::Call { text, reply });

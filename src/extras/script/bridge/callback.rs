@@ -15,6 +15,9 @@ use crate::{
     harness::env::{Env, mask::Mask},
 };
 
+/// The number of no signal.
+pub(super) const NOTHING: u32 = 0;
+
 /// A function of the script. When nobody can call it any more, the script forgets it.
 pub(super) struct Callback {
     bridge: Rc<Bridge>,
@@ -23,7 +26,16 @@ pub(super) struct Callback {
 
 impl Callback {
     pub(super) fn call(&self, args: Vec<Value>) -> LocalBoxFuture<'static, Outcome> {
-        self.bridge.call(self.function, args)
+        self.bridge.call(self.function, args, NOTHING)
+    }
+
+    /// The same with a signal of its own, which ends with it.
+    pub(super) fn call_with(
+        &self,
+        args: Vec<Value>,
+        signal: u32,
+    ) -> LocalBoxFuture<'static, Outcome> {
+        self.bridge.call(self.function, args, signal)
     }
 
     pub(super) fn function(&self) -> Function {
@@ -70,8 +82,10 @@ impl Bridge {
         &self,
         function: Function,
         args: Vec<Value>,
+        signal: u32,
     ) -> LocalBoxFuture<'static, Outcome> {
-        let Some(going) = self.engine.borrow().as_ref().map(|it| it.call(function, args)) else {
+        let engine = self.engine.borrow();
+        let Some(going) = engine.as_ref().map(|it| it.call(function, args, signal)) else {
             return Box::pin(async { Err(Failure::new("the script has ended")) });
         };
         let env = self.env.clone();

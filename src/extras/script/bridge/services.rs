@@ -50,10 +50,13 @@ impl Bridge {
         let parameters = completed(tool["parameters"].clone());
         let parameters = parameters.map_err(|why| format!("tool `{name}`: its schema {why}"))?;
         let body = async move |call: Rc<Call>| {
-            let token = bridge.token();
-            let args = vec![call.arguments.clone().into(), codec::call(&call, token.number)];
-            let work = execute.call(args);
-            let said = bridge.with_signal(token.number, &call.cancel, work).await;
+            let signal = bridge.number();
+            let mut seen = codec::call(&call, signal);
+            // Once is enough: the script has them as its first argument.
+            seen["arguments"] = Value::Null;
+            let args = vec![call.arguments.clone().into(), seen];
+            let work = execute.call_with(args, signal);
+            let said = bridge.with_signal(signal, &call.cancel, work).await;
             said.map(codec::result).map_err(BoxError::from)
         };
         let description = tool["description"].as_str().unwrap_or_default();

@@ -119,18 +119,23 @@ export function signal(number) {
 }
 
 const topics = {
-  call(call, [number, args]) {
+  call(call, [number, args, signal]) {
     if (number === 0) started = true
     const callback = functions.get(number)
     if (!callback) return host.answer(call, false, new Error('this function is gone'))
+    // A signal that is for this call alone ends with it.
+    const answer = (works, value) => {
+      if (signal) signals.delete(signal)
+      host.answer(call, works, value, callback.place)
+    }
     let result
     try {
       result = callback(...args)
     } catch (error) {
-      return host.answer(call, false, error, callback.place)
+      return answer(false, error)
     }
-    if (typeof result?.then !== 'function') return host.answer(call, true, result, callback.place)
-    result.then(it => host.answer(call, true, it, callback.place), error => host.answer(call, false, error, callback.place))
+    if (typeof result?.then !== 'function') return answer(true, result)
+    result.then(it => answer(true, it), error => answer(false, error))
   },
   settle(promise, [works, value]) {
     const waiting = promises.get(promise)

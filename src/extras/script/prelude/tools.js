@@ -9,7 +9,7 @@ const registered = new Map()
 function register(context, tool) {
   const { name, description, parameters, execute } = tool
   if (typeof execute !== 'function') throw new TypeError(`tool \`${name}\`: \`execute\` is no function`)
-  const number = shareAt(new Error(), (args, call) => execute.call(tool, args, callOf(call)))
+  const number = shareAt(new Error(), (args, call) => execute.call(tool, args, callOf(call, args)))
   const schema = parameters?.toJSONSchema?.() ?? parameters ?? { type: 'object', properties: {} }
   let effect
   try {
@@ -41,14 +41,21 @@ export const tools = context => ({
 })
 
 /** A call of a tool as scripts see it: its session can be read, its signal says when nobody waits any more. */
-export function callOf(call) {
+export function callOf(call, args = call.arguments) {
+  const { id, name, raw, problem, turn, step } = call
   const signalled = signal(call.signal)
   let session
   return {
-    ...call,
+    id,
+    name,
+    arguments: args,
+    raw,
+    problem,
     get session() {
       return (session ??= call.session && sessionOf(call.session))
     },
+    turn,
+    step,
     get signal() {
       return signalled()
     },
