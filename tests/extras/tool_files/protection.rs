@@ -75,6 +75,12 @@ fn sessions_are_never_written_wherever_they_are_kept() {
         }
 
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+        // A second name of a log can be given what one likes; the log is none the less what it was.
+        fs::write(dir.join("x.jsonl"), "log\n").unwrap();
+        fs::hard_link(dir.join("x.jsonl"), root.join("hard")).unwrap();
+        desk.read("hard").await;
+        desk.edit("hard", "log", "lie").await;
+        assert_eq!(fs::read_to_string(dir.join("x.jsonl")).unwrap(), "log\n");
         desk.rig.take_notices();
     });
 }
