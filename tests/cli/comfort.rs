@@ -298,7 +298,8 @@ fn while_nothing_is_to_be_seen_the_terminal_says_what_is_waited_for_and_takes_it
     let mut terminal = conversation(&folder);
     terminal.type_keys("one\r");
 
-    terminal.wait_for(" bash, 2 s (turn: 2 s)\r\n");
+    terminal.wait_for(" bash, ");
+    terminal.wait_for(" s)\r\n");
     terminal.wait_for("\x1b7\x1b[1A\r\x1b[2K");
     folder.write("go", "");
     terminal.wait_for("\r\x1b[2K\x1b[1A\x1b[2K[result]");

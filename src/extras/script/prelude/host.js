@@ -118,24 +118,25 @@ export function signal(number) {
   }
 }
 
+/** A signal that is for this call alone ends with it. */
+function answer(call, signal, works, value, place) {
+  if (signal) signals.delete(signal)
+  host.answer(call, works, value, place)
+}
+
 const topics = {
   call(call, [number, args, signal]) {
     if (number === 0) started = true
     const callback = functions.get(number)
     if (!callback) return host.answer(call, false, new Error('this function is gone'))
-    // A signal that is for this call alone ends with it.
-    const answer = (works, value) => {
-      if (signal) signals.delete(signal)
-      host.answer(call, works, value, callback.place)
-    }
     let result
     try {
       result = callback(...args)
     } catch (error) {
-      return answer(false, error)
+      return answer(call, signal, false, error, callback.place)
     }
-    if (typeof result?.then !== 'function') return answer(true, result)
-    result.then(it => answer(true, it), error => answer(false, error))
+    if (typeof result?.then !== 'function') return answer(call, signal, true, result, callback.place)
+    result.then(it => answer(call, signal, true, it, callback.place), error => answer(call, signal, false, error, callback.place))
   },
   settle(promise, [works, value]) {
     const waiting = promises.get(promise)
