@@ -22,6 +22,8 @@ mod editor;
 mod ending;
 mod excerpt;
 mod export;
+mod export_html;
+mod export_markdown;
 mod input;
 pub(crate) mod listing;
 mod markdown;

@@ -1,15 +1,14 @@
 //! `--export`: a saved session as one file that people read.
 //!
-//! Part of `cli`. This file says what is in it and in which order; `markdown` and `html` in its folder say how it looks.
+//! Part of `cli`. This file says what is in it and in which order; `export_markdown` and `export_html` say how it looks.
 //! Watch for: what a model, a user or a command wrote may hold anything. Nothing of it may end the place where it stands.
-
-mod html;
-mod markup;
 
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
+use super::export_html::Html;
+use super::export_markdown::Markdown;
 use super::listing::local;
 use super::text::{arguments, counted, harmless, line, seconds};
 use super::usage::{Usage, count};
@@ -27,7 +26,7 @@ pub enum Format {
 }
 
 /// A part of the file. Texts are harmless for a terminal by now, and nothing more.
-enum Block {
+pub(super) enum Block {
     Title(String),
     /// Names and values.
     Facts(Vec<(&'static str, String)>),
@@ -41,7 +40,7 @@ enum Block {
 }
 
 /// How blocks look.
-trait Look {
+pub(super) trait Look {
     fn begin(&self, title: &str) -> String;
     fn block(&self, block: &Block) -> String;
     fn end(&self) -> String;
@@ -50,8 +49,8 @@ trait Look {
 /// The whole file.
 pub(super) fn document(seen: &Seen, format: Format) -> String {
     let look: &dyn Look = match format {
-        Format::Markdown => &markup::Markdown,
-        Format::Html => &html::Html,
+        Format::Markdown => &Markdown,
+        Format::Html => &Html,
     };
     let title = title(seen);
     let mut text = look.begin(&title);

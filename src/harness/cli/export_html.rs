@@ -1,8 +1,8 @@
-//! Part of `export`: a page for a browser, which needs nothing else and runs nothing.
+//! Part of `cli`, for `export`: a page for a browser, which needs nothing else and runs nothing.
 //!
 //! Watch for: every text is escaped, and the page forbids whatever a browser might still find to run or to load.
 
-use super::{Block, Look};
+use super::export::{Block, Look};
 
 pub(super) struct Html;
 

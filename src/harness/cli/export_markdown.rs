@@ -1,9 +1,9 @@
-//! Part of `export`: Markdown.
+//! Part of `cli`, for `export`: Markdown.
 //!
 //! Watch for: what was said stands in a quotation, each line of it, so that a fence, a heading or a comment that it begins
 //! ends with it. What is shown as it is stands between fences that are longer than any in it.
 
-use super::{Block, Look};
+use super::export::{Block, Look};
 
 pub(super) struct Markdown;
 
