@@ -210,3 +210,21 @@ fn numbers_in_the_schema_of_a_tool_are_what_they_were() {
 
     assert_eq!(ended.out, "1 request: equal to what was sent\n");
 }
+
+#[test]
+fn a_step_that_ended_without_a_reply_is_named_and_not_taken_for_equal() {
+    let folder = Folder::with(&scripted("{content: Late, delayMs: 60000}"));
+    let running = crate::support::Running::start(folder.command(&["one"]));
+    crate::support::until("the request is made", || {
+        folder.sessions().len() == 1 && folder.log().iter().any(|it| it["type"] == "request/header")
+    });
+    running.signal(nix::sys::signal::Signal::SIGTERM);
+    running.ended();
+    let id = id_of(&folder.sessions()[0]);
+
+    let ended = folder.run(&["--replay", &id], "");
+
+    let line =
+        "turn 1, step 1: ended without a reply, so whether a request was sent is not known\n";
+    assert_eq!(ended.out, format!("{line}no request in this log was answered\n"));
+}

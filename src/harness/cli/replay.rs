@@ -30,14 +30,18 @@ pub(super) fn replay(events: Vec<Event>) -> Replay {
         state.follow(&event);
         state.events.push(event);
     }
-    let State { equal, other, .. } = &state;
+    let State { equal, other, unanswered, .. } = &state;
     let all = equal + other.len();
     let said = match (all, other.len()) {
-        (0, _) => "there is no request in this log".to_owned(),
+        (0, _) if unanswered.is_empty() => "there is no request in this log".to_owned(),
+        (0, _) => "no request in this log was answered".to_owned(),
         (_, 0) => format!("{}: equal to what was sent", requests(all)),
         (_, rest) => format!("{}: {equal} equal to what was sent, {rest} not", requests(all)),
     };
     let mut lines = other.clone();
+    lines.extend(unanswered.iter().map(|it| {
+        format!("{it}: ended without a reply, so whether a request was sent is not known")
+    }));
     lines.push(said);
     Replay { text: lines.join("\n") + "\n", is_equal: other.is_empty() }
 }
@@ -54,20 +58,31 @@ struct State {
     growing: Option<Growing>,
     equal: usize,
     other: Vec<String>,
+    /// The step is open, and no reply to its request has come yet.
+    is_waiting: bool,
+    /// Steps that ended without a reply.
+    unanswered: Vec<String>,
 }
 
 impl State {
     fn follow(&mut self, event: &Event) {
         match &event.body {
+            EventBody::StepStart { .. } => self.is_waiting = true,
+            EventBody::StepEnd { turn, step } if std::mem::take(&mut self.is_waiting) => {
+                self.unanswered.push(format!("turn {turn}, step {step}"));
+            }
             EventBody::RequestHeader { header, .. } => {
                 self.header = Some(header.clone());
                 self.growing = None;
             }
             EventBody::AssistantMessage { request_hash, .. } => {
+                self.is_waiting = false;
                 self.compare(event, request_hash.as_deref());
             }
             EventBody::TurnEnd { error: Some(error), .. } => {
                 if let Some(hash) = &error.request_hash {
+                    // Its step ended before, without a reply.
+                    self.unanswered.pop();
                     self.compare(event, Some(hash));
                 }
             }
