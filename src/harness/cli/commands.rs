@@ -55,6 +55,11 @@ impl Command {
         Self { name: name.into(), help: help.into(), run }
     }
 
+    /// With the `/`.
+    pub(super) fn name(&self) -> String {
+        format!("/{}", self.name)
+    }
+
     pub(super) fn run(&self, it: Invocation) -> LocalBoxFuture<'static, Result<String, BoxError>> {
         (self.run)(it)
     }

@@ -45,10 +45,12 @@ impl Cli {
     async fn command(&self, command: &Command, arguments: String) {
         let cancel = CancellationToken::new();
         self.turn.send_replace(Some(cancel.clone()));
+        self.wait_for(command.name());
         let session = self.here();
         let done = command.run(Invocation { arguments, session, cancel: cancel.clone() });
         let told = tokio::select! {
             told = done => told,
+            never = self.tell_waiting() => match never {},
             () = late(&cancel) => Err("cancelled".into()),
         };
         self.turn.send_replace(None);

@@ -24,23 +24,20 @@ pub(super) struct Waiting {
     what: String,
 }
 
-impl Waiting {
-    fn on(what: String) -> Self {
-        Self { since: Instant::now(), what }
-    }
-}
-
 impl Cli {
     /// Notes what is waited for from now on.
     pub(super) fn note(&self, body: &EventBody) {
-        let waiting = match body {
-            EventBody::StepStart { .. } => Waiting::on("the model".into()),
+        match body {
+            EventBody::StepStart { .. } => self.wait_for("the model".into()),
             EventBody::ToolCall { name, .. } => {
-                Waiting::on(line(name).chars().take(NAME).collect())
+                self.wait_for(line(name).chars().take(NAME).collect());
             }
-            _ => return,
-        };
-        self.waiting.replace(Some(waiting));
+            _ => {}
+        }
+    }
+
+    pub(super) fn wait_for(&self, what: String) {
+        self.waiting.replace(Some(Waiting { since: Instant::now(), what }));
     }
 
     /// Tells it, again and again, until it is dropped.
@@ -53,7 +50,8 @@ impl Cli {
             let Some(Waiting { since, what }) = waiting else { continue };
             if since.elapsed() >= PATIENCE {
                 let (so_far, all) = (since.elapsed().as_secs(), begun.elapsed().as_secs());
-                self.console.tell_status(&format!("{sign} {what}, {so_far} s (turn: {all} s)"));
+                let whole = if so_far == all { String::new() } else { format!(", {all} s in all") };
+                self.console.tell_status(&format!("{sign} {what}, {so_far} s{whole}"));
             }
         }
         std::future::pending().await
