@@ -29,14 +29,13 @@ impl Cli {
     pub(super) fn note(&self, body: &EventBody) {
         match body {
             EventBody::StepStart { .. } => self.wait_for("the model".into()),
-            EventBody::ToolCall { name, .. } => {
-                self.wait_for(line(name).chars().take(NAME).collect());
-            }
+            EventBody::ToolCall { name, .. } => self.wait_for(line(name)),
             _ => {}
         }
     }
 
     pub(super) fn wait_for(&self, what: String) {
+        let what = what.chars().take(NAME).collect();
         self.waiting.replace(Some(Waiting { since: Instant::now(), what }));
     }
 
