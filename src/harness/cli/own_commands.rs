@@ -45,7 +45,7 @@ impl Cli {
     async fn command(&self, command: &Command, arguments: String) {
         let cancel = CancellationToken::new();
         self.turn.send_replace(Some(cancel.clone()));
-        self.wait_for(command.name());
+        self.wait_for(&command.name());
         let session = self.here();
         let done = command.run(Invocation { arguments, session, cancel: cancel.clone() });
         let told = tokio::select! {

@@ -33,7 +33,7 @@ impl Cli {
             answered = self.console.answer(&question, self.patience) => answered,
         };
         // The tool begins now; until here a person was waited for.
-        self.wait_for(line(&call.name));
+        self.wait_for(&line(&call.name));
         if let Some(remember) = always.filter(|_| is_always(&answered)) {
             remember();
             return Some(Answer::Yes);

@@ -28,13 +28,13 @@ impl Cli {
     /// Notes what is waited for from now on.
     pub(super) fn note(&self, body: &EventBody) {
         match body {
-            EventBody::StepStart { .. } => self.wait_for("the model".into()),
-            EventBody::ToolCall { name, .. } => self.wait_for(line(name)),
+            EventBody::StepStart { .. } => self.wait_for("the model"),
+            EventBody::ToolCall { name, .. } => self.wait_for(&line(name)),
             _ => {}
         }
     }
 
-    pub(super) fn wait_for(&self, what: String) {
+    pub(super) fn wait_for(&self, what: &str) {
         let what = what.chars().take(NAME).collect();
         self.waiting.replace(Some(Waiting { since: Instant::now(), what }));
     }
