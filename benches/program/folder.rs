@@ -5,7 +5,10 @@ use std::fs::{self, File, Permissions};
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use nano_cordis::harness::llm::Growing;
+use nano_cordis::harness::session::message::{AssistantMessage, Header, Message};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -45,8 +48,9 @@ impl Folder {
         for folder in [sessions, sessions.parent().expect(".nano")] {
             fs::set_permissions(folder, Permissions::from_mode(0o700)).expect("it is ours");
         }
-        let mut log =
-            Log { file: BufWriter::new(File::create(&path).expect("a new file")), seq: 0 };
+        let file = BufWriter::new(File::create(&path).expect("a new file"));
+        let request = Growing::new(&Header::new("loopback", "", Vec::new()));
+        let mut log = Log { file, seq: 0, request };
         for turn in 1..=turns {
             log.turn(turn, &self.path().to_string_lossy(), answer);
         }
@@ -68,6 +72,8 @@ impl Folder {
 struct Log {
     file: BufWriter<File>,
     seq: usize,
+    /// What the program would have sent.
+    request: Growing,
 }
 
 impl Log {
@@ -79,13 +85,19 @@ impl Log {
         };
         self.event("turn/start", &json!({"turn": turn, "format": 1, "cwd": cwd}));
         self.event("step/start", &at(json!({})));
-        let question = json!({"role": "user", "content": format!("question {turn}")});
+        let said = format!("question {turn}");
+        self.request.push(&Message::user(&said));
+        let question = json!({"role": "user", "content": said});
         self.event("user/message", &at(json!({"message": question})));
         if turn == 1 {
             self.event("request/header", &at(json!({"header": {"model": "loopback"}})));
         }
+        let hash = self.request.hash();
+        let content = Some(answer.to_owned());
+        let reply = AssistantMessage { content, ..AssistantMessage::default() };
+        self.request.push(&Message::Assistant(Rc::new(reply)));
         let answer = json!({"role": "assistant", "content": answer});
-        self.event("assistant/message", &at(json!({"message": answer})));
+        self.event("assistant/message", &at(json!({"message": answer, "requestHash": hash})));
         self.event("step/end", &at(json!({})));
         self.event("turn/end", &json!({"turn": turn, "reason": "completed"}));
     }
